@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING
 from gallery_data.attributes import audit_of_attributes, audit_of_thresholds
 from gallery_data.classes import audit_of_classes
 from gallery_data.decisions import audit_of_two_answers
+from gallery_data.units import audit_of_units
 from generate_reference import plain
 from results.study_tables import put
 
@@ -57,6 +58,7 @@ RESULTS: Mapping[Callable[[], AuditResult], tuple[str, ...]] = {
     audit_of_attributes: OF_ATTRIBUTES,
     audit_of_thresholds: ("IO-F5a",),
     audit_of_two_answers: OF_TWO_ANSWERS,
+    audit_of_units: ("FW-8",),
 }
 FIRST = """# Gallery
 

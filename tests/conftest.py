@@ -54,6 +54,31 @@ def one_parser() -> Iterator[None]:
         yield
 
 
+# What tests of commands look at: a rate, one by class, a gap, a change, one from scores.
+FEW_METRICS = (
+    "accuracy", "recall", "group_gap", "worst_group", "flips", "harmful_flips", "cev", "cev_pp",
+    "ece",
+)  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def few_metrics() -> Iterator[None]:
+    """Audits with rows of nine metrics, which take half the time, for a whole module.
+
+    For tests of what is read, refused, written or decided. That an audit has every metric is
+    tested where metrics are (auditing/compare/test_estimate.py), and by `make same`.
+    """
+    from fairweight.auditing.metrics.registry import Metric, metrics
+
+    def few() -> tuple[Metric, ...]:
+        return tuple(entry for entry in metrics() if entry.name in FEW_METRICS)
+
+    with pytest.MonkeyPatch.context() as patch:
+        for module in ("estimands", "flips", "scores", "variant"):
+            patch.setattr(f"fairweight.auditing.compare.{module}.metrics", few)
+        yield
+
+
 def _folder(variable: str, default: Path) -> Path:
     folder = Path(os.environ.get(variable, default))
     if not folder.is_dir():

@@ -9,6 +9,7 @@ import subprocess
 import tomllib
 from importlib.metadata import PackageNotFoundError, requires
 from pathlib import Path
+from typing import Any
 
 import pytest
 from packaging.requirements import Requirement
@@ -107,7 +108,8 @@ def test_ci_runs_what_a_developer_runs() -> None:
 
 def test_constraints_pin_every_dependency_that_make_installs() -> None:
     """What is declared, and what that needs in turn, as far as it is installed here."""
-    named, known = declared(), {}
+    named = declared()
+    known: dict[str, Any] = {}
     assert len(named) > 15
     while named:
         requirement = Requirement(named.pop())

@@ -216,7 +216,8 @@ def test_a_lone_audit_json_is_gated_where_its_rows_suffice(
         assert cli.run(["gate", str(lone), *words, str(tmp_path / "lone.json")]) == cli.DONE
         assert cli.run(["gate", str(tmp_path), *words, str(tmp_path / "whole.json")]) == cli.DONE
         assert (tmp_path / "lone.json").read_text() == (tmp_path / "whole.json").read_text()
-        (tmp_path / "lone.json").unlink(), (tmp_path / "whole.json").unlink()
+        (tmp_path / "lone.json").unlink()
+        (tmp_path / "whole.json").unlink()
     capsys.readouterr()
     policy = str(_policy(tmp_path, "precision", "class"))
     assert cli.run(["gate", str(lone), "--policy", policy]) == cli.BAD_INPUT

@@ -47,7 +47,7 @@ def test_the_demo_makes_a_report(made: tuple[Path, Outcome]) -> None:
 
 
 def test_the_command_it_prints_gives_the_same_numbers(
-    made: tuple[Path, Outcome], run: Run, monkeypatch: pytest.MonkeyPatch
+    made: tuple[Path, Outcome], run: Run, no_page: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     folder, outcome = made
     monkeypatch.chdir(folder)

@@ -21,6 +21,8 @@ from fairweight.base import files
 
 from .conftest import FEW, PROGRAM, Run, document, wide_frame
 
+pytestmark = pytest.mark.usefixtures("few_metrics")
+
 
 def hears_ctrl_c() -> None:
     """A shell starts what runs in its background deaf to Ctrl-C, and children inherit that."""
@@ -126,7 +128,7 @@ def test_a_folder_that_cannot_be_written_is_told_before_the_work(
     def work(*_: Any, **__: Any) -> None:
         raise AssertionError("the audit was begun")
 
-    monkeypatch.setattr(files.tempfile, "mkstemp", locked)
+    monkeypatch.setattr("fairweight.base.files.tempfile.mkstemp", locked)
     monkeypatch.setattr("fairweight.api.audit_table", work)
     sentence = run("audit", preds, *FEW, "--out", "out").refused()
     assert "'out'" in sentence
@@ -269,7 +271,9 @@ def test_a_killed_run_leaves_no_new_folder(preds: str, stopped: Stopped) -> None
     assert all(name.startswith(".") for name in below(".") - {preds})
 
 
-@pytest.mark.parametrize("at", [1, 2, 3, 10, 30, 31])
+@pytest.mark.parametrize(
+    "at", [2, 3, 31, *(pytest.param(at, marks=pytest.mark.slow) for at in (1, 10, 30))]
+)
 def test_a_killed_run_leaves_no_report_that_looks_finished(
     preds: str, stopped: Stopped, at: int
 ) -> None:

@@ -398,7 +398,7 @@ class Draft:
     def _starter(self, gated: Step) -> list[Step]:
         """A policy to start from, made for these tables most of the time, and used."""
         if self.chance(0.2):
-            self.meaning, self.expect = None, ACCEPT  # type: ignore[assignment]
+            self.meaning, self.expect = None, ACCEPT
             return [Step(("gate",), ["--init"], "nothing")]
         of_gate = ("--policy", "--json", "--junit", "--markdown", "--require", "--looks", "--log")
         tables = [w for w in _without(self.words, of_gate) if w not in ("--quiet", "-q")]

@@ -153,7 +153,9 @@ def test_a_file_with_a_card_keeps_it(tmp_path: Path) -> None:
     net = network()
     card = fw.lab.Card(classes=("a", "b", "c", "d"), variant="dense", seed=4)
     source = fw.lab.to_onnx(net, torch.from_numpy(IMAGES), tmp_path / "dense.onnx", card=card)
-    made = fw.lab.compress(source, "int8-dynamic", None, out=tmp_path / "int8.onnx", variant="q")
+    made: Any = fw.lab.compress(
+        source, "int8-dynamic", None, out=tmp_path / "int8.onnx", variant="q"
+    )
     assert made.card is not None
     assert (made.card.variant, made.card.parent, made.card.seed) == ("q", "dense:4", 4)
     assert made.card.classes == card.classes
@@ -206,4 +208,4 @@ def test_what_cannot_be_compressed_says_what_to_do(files: Path, tmp_path: Path) 
     with pytest.raises(InputError, match="name it where it is used"):
         fw.lab.compress(free, "int8-dynamic", None, out=out, variant="mine")
     with pytest.raises(InputError, match="cannot be trained further"):
-        fw.lab.compress(free, "int8-dynamic", None, out=out, training={"epochs": 1})  # type: ignore[call-overload]
+        fw.lab.compress(free, "int8-dynamic", None, out=out, training={"epochs": 1})

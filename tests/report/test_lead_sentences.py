@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 from fairweight.auditing.result import AuditResult
 from fairweight.report.finding import Finding, findings, ranked
@@ -25,7 +26,7 @@ def _without_losses(result: AuditResult) -> AuditResult:
     return _with(result, **NO_LOSS, **NO_EXCESS)
 
 
-def _row(result: AuditResult, finding: Finding, name: str) -> dict[str, float]:
+def _row(result: AuditResult, finding: Finding, name: str) -> dict[Any, Any]:
     rows = result.lead
     own = rows[(rows["variant"] == finding.variant) & (rows["quantity"] == "shift")]
     return own[own["class"] == name].iloc[0].to_dict()

@@ -13,13 +13,13 @@ from fairweight.report.terminal import show, summary
 def printed(result: AuditResult, width: int, **options: object) -> str:
     out = io.StringIO()
     console = Console(file=out, width=width, force_terminal=True, color_system="truecolor")
-    console.print(summary(result, **options))  # type: ignore[arg-type]
+    console.print(summary(result, **options))
     return out.getvalue()
 
 
 def plain(result: AuditResult, width: int, **options: object) -> str:
     out = io.StringIO()
-    Console(file=out, width=width).print(summary(result, **options))  # type: ignore[arg-type]
+    Console(file=out, width=width).print(summary(result, **options))
     return out.getvalue()
 
 

@@ -21,6 +21,8 @@ from fairweight.studies import library as _library  # noqa: F401  registers thos
 
 from .mutations import below
 
+pytestmark = pytest.mark.usefixtures("few_metrics")
+
 Refused = Callable[..., str]
 QUICK = ("--n-boot", "20", "--quiet")
 OUTSIDE = "../../../../escaped"

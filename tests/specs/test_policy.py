@@ -73,7 +73,7 @@ def test_a_policy_is_taken_as_it_is_and_cannot_be_changed() -> None:
     policy = read_policy({"rule": [RULE]})
     assert read_policy(policy) is policy
     with pytest.raises(FrozenInstanceError):
-        policy.min_group_size = 1  # type: ignore[misc]
+        policy.min_group_size = 1
 
 
 def test_criteria_and_confirmatory_pairs() -> None:

@@ -742,6 +742,46 @@ LISTED: tuple[Table, ...] = (
         """,
     ),
     Table(
+        "sensitivity",
+        "Which unit of the network (a layer or a block) does the harm: a row per unit and group, "
+        "from `fairweight sensitivity`. Units are ranked on one half of the examples, every number "
+        "comes from the other; limits hold for all units and groups at once.",
+        """
+        variant                text    the full compression
+        unit                   text    the layer or block
+        rank                   whole   its place by what comes back without it, in the ranking half,
+                                       for the group that loses most there
+        group                  text    as in results; missing: everyone. Classes (`class=3`) where
+                                       the audit has no groups
+        scope                  text    `model`: these models are fixed
+        n                      whole   examples of the group in the judged half
+        shift                  number  accuracy of the full compression − baseline, in that half
+        shift_alone            number  the same where only this unit is compressed
+        shift_alone_low        number  lower end, simultaneous over units and groups
+        shift_alone_high       number  upper end
+        recovered              number  what comes back: accuracy with all but this unit compressed
+                                       − with everything compressed, on the same examples
+        recovered_low          number  lower end, simultaneous
+        recovered_high         number  upper end
+        recovered_excess       number  what comes back in the group − in everybody else
+        recovered_excess_low   number  lower end, simultaneous
+        recovered_excess_high  number  upper end
+        contrast               number  what comes back with this unit − the mean of what comes back
+                                       with each other unit
+        contrast_low           number  lower end, simultaneous
+        contrast_high          number  upper end
+        stands_out             truth   the group is shown to lose, and the contrast's lower end is
+                                       above 0
+        bytes_saved            whole   bytes that compressing this unit alone saves; of pruning and
+                                       of simulated bits as if zeros and rounded weights were packed
+        share_of_saving        number  that, of what the full compression saves
+        latency_saved_ms       number  milliseconds per example that compressing this unit saves;
+                                       missing where it lies within the noise, or where none is
+                                       claimed
+        status                 text    `ok`, or why there are no numbers
+        """,
+    ),
+    Table(
         "bias_regression",
         "Compressed on dense bias amplification, over attributes and categories; with several "
         "tasks only.",

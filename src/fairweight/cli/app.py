@@ -45,6 +45,8 @@ LISTED = (
      "Ask models about the examples held out, and write a prediction table for `audit`."),
     ("Lab", "predict", "similarity",
      "How far apart are the representations of two models, block by block?"),
+    ("Lab", "precision", "sensitivity",
+     "Which layer's compression hurts whom: each unit compressed alone, and left out."),
     ("Lab", "lists", "methods",
      "List what compresses a model, and the models; or one of them with all its fields."),
     ("Lab", "lists", "datasets",

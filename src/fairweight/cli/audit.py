@@ -100,7 +100,7 @@ def audit(
         with reader_may_leave():
             show_audit(made.result, str(Path(out, "report.html")))
     if verdict:
-        _leave(verdict, quiet=quiet)
+        leave(verdict, quiet=quiet)
 
 
 class Require(StrEnum):
@@ -220,7 +220,7 @@ def gate(
     for target, text in written.items():
         with atomic_file(target, "w") as file:
             file.write(text)
-    _leave(verdict, quiet=quiet)
+    leave(verdict, quiet=quiet)
 
 
 def _starter(context: typer.Context, tables: TableSpec, options: AuditOptions) -> str:
@@ -234,7 +234,7 @@ def _starter(context: typer.Context, tables: TableSpec, options: AuditOptions) -
     return starter_policy(made.result, shlex.join([*words, "--policy", "policy.toml"]))
 
 
-def _leave(verdict: Verdict, *, quiet: bool) -> NoReturn:
+def leave(verdict: Verdict, *, quiet: bool) -> NoReturn:
     """Print the verdict and its reasons, and end with its exit code."""
     if not quiet:
         from fairweight.report.terminal import show_verdict

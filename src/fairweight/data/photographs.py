@@ -38,7 +38,7 @@ def filled(
     folder: Path | None = None,
     progress: Progress | None = None,
 ) -> Pixels:
-    """The array of these facts, read from disk or made now; memory-mapped.
+    """The decoded array for these settings, from the cache or made now; memory-mapped.
 
     Changes to it stay in memory: the file is never written again.
 
@@ -91,7 +91,7 @@ def _fill(
     rows: Callable[[int, int], Pixels],
     progress: Progress | None,
 ) -> None:
-    """Write the rows that are missing after the last whole one."""
+    """Write the rows that follow the last complete one."""
     # Written, not memory-mapped: a full disk is then an error and not the end of the process.
     stream = io.BytesIO()
     described = {"descr": "|u1", "fortran_order": False, "shape": shape}

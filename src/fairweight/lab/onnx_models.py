@@ -62,7 +62,7 @@ def read_onnx(path: str | Path) -> onnx.ModelProto:
 
 
 def unreadable(file: str | Path, error: Exception) -> InputError:
-    """What to say of a file that is no ONNX model, or only the first part of one."""
+    """The error for a file that is no ONNX model, or a truncated one."""
     said = " ".join(str(error).split())[:200]
     return InputError(
         f"'{file}' cannot be read as an ONNX model ({said}); it may be cut off or of another "

@@ -173,7 +173,7 @@ def _checkpoint(out: str | Path) -> Path:
 
 
 def _checked(device: str) -> str:
-    """The device, if torch has it."""
+    """The device; an error if torch does not have it."""
     try:
         torch.empty(0, device=device)
     except (RuntimeError, AssertionError) as error:
@@ -186,7 +186,7 @@ def _checked(device: str) -> str:
 
 
 def first_seed(seed: int) -> int:
-    """Of the first weights: apart from that of the order of images, which the same seed decides."""
+    """The seed of the first weights, separate from that of the order of images."""
     return int(torch.randint(2**62, (1,), generator=generator(seed)))
 
 
@@ -273,7 +273,7 @@ def variant_name(
     *,
     after: str = DENSE,
 ) -> str:
-    """What was done to a model, behind what was done before.
+    """The name of a compressed variant; after an earlier compression, both names.
 
     >>> from fairweight.specs.compression import GlobalMagnitude, NOfM
     >>> variant_name("global-magnitude", GlobalMagnitude(sparsity=0.95))
@@ -286,7 +286,7 @@ def variant_name(
 
 
 def taught_name(name: str, distillation: Distillation | None) -> str:
-    """The same with the losses of a teacher.
+    """The name with the losses of its teacher, if it has one.
 
     >>> taught_name("dense", Distillation(losses="at+kd"))
     'dense-at-kd'
@@ -503,7 +503,7 @@ def distil(
 
 
 def _with_loss(training: Training, prepared: Prepared) -> Training:
-    """Attributes are learnt with a binary loss each; there is no other way to read their labels."""
+    """Attributes are learnt with a binary loss each, classes with cross-entropy."""
     return replace(training, loss="binary" if prepared.train.multi_label else "cross-entropy")
 
 

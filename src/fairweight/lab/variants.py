@@ -274,7 +274,7 @@ def _check(
     remove_channels: bool,
     distillation: Distillation | None,
 ) -> None:
-    """Whether what is asked for goes together."""
+    """Raise where the request's parts contradict each other."""
     if found.trains == "never" and (training or remove_channels or distillation):
         raise InputError(
             f"{name} acts on a finished model; it takes no epochs and no teacher, and removes no "

@@ -35,6 +35,7 @@ from fairweight.report.numbers import (
     signed,
     value_of,
 )
+from fairweight.report.unit_sentences import unit_sentences
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -127,6 +128,7 @@ def sentences_by_variant(result: AuditResult) -> dict[str | None, list[str]]:
             for name, frame in result.explanations.items()
         }
         said[variant] = [
+            *unit_sentences(tables.get("sensitivity")),
             *_about_exemplars(tables, alpha, members),
             *_about_losses(tables, variant, alpha, result.notes),
         ]

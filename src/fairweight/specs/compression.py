@@ -253,7 +253,7 @@ class Pruning:
         return ("*",)
 
     def variant(self, method: str) -> str:
-        """What a model is called to which this was done."""
+        """The name of a model that was compressed in this way."""
         return method
 
 
@@ -400,7 +400,7 @@ class NOfM(Pruning):
 
 @dataclass(frozen=True, kw_only=True, config=_FROZEN)
 class Control(Pruning):
-    """Nothing is removed: the model is trained further, as long as those that are compressed.
+    """Nothing is removed: the model is trained on, for as long as the compressed ones.
 
     What the extra epochs alone do stands beside what pruning with the same epochs does.
     """
@@ -417,6 +417,8 @@ class Control(Pruning):
 
 
 # Methods that shorten the numbers of an exported model, as they run in ONNX Runtime.
+
+Ranges: TypeAlias = Literal["min-max", "percentile", "entropy"]
 
 
 @dataclass(frozen=True, kw_only=True, config=_FROZEN)
@@ -480,7 +482,7 @@ class Int8Static(Quantization):
     )
     group: str | None = later(None, built=False)
     calibration_seed: Annotated[int, Field(strict=True, ge=0)] = later(0, built=False)
-    ranges: Literal["min-max", "percentile", "entropy"] = later("min-max", built=False)
+    ranges: Ranges = later("min-max", built=False)
 
     @property
     def calibration_examples(self) -> int:

@@ -187,7 +187,7 @@ def read_policy(source: Policy | str | Path | Mapping[str, Any]) -> Policy:
 
 
 def _urgency(error: ErrorDetails) -> int:
-    """Another schema explains all other complaints; a misspelt key explains a missing one."""
+    """The cause first: a wrong schema, then a misspelt key, then what follows from them."""
     if error["loc"][:1] == ("schema",):
         return 0
     return 1 if error["type"] == "unexpected_keyword_argument" else 2

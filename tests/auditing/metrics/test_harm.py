@@ -26,8 +26,8 @@ from fairweight.auditing.metrics.registry import (
 
 def counts(label: list[float], predicted: list[float], correct: list[float], **more: Any) -> Counts:
     names = tuple("abcdef"[: len(label)])
-    held = (np.array([part], dtype=float) for part in (label, predicted, correct))
-    return Counts(*held, np.zeros(1), names, **more)
+    true, said, right = (np.array([part], dtype=float) for part in (label, predicted, correct))
+    return Counts(true, said, right, np.zeros(1), names, **more)
 
 
 def test_precision_by_hand() -> None:

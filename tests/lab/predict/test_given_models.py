@@ -137,4 +137,4 @@ def test_what_is_no_fitted_classifier_says_what_to_do() -> None:
     with pytest.raises(InputError, match=r"\(60, 4\).*\(N, features\)"):
         fw.lab.predict({"dense": fitted}, [(ROWS[:, :4], LABELS)])
     with pytest.raises(InputError, match="scikit-learn classifier"):
-        fw.lab.predict({"dense": 3}, batches)  # type: ignore[dict-item]
+        fw.lab.predict({"dense": 3}, batches)

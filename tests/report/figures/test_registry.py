@@ -129,7 +129,7 @@ def test_the_figures_of_examples_and_explanations_are_registered() -> None:
         "PA-F3a", "PA-F3b", "PA-F3c", "PA-F6", "PA-F8", "PA-F10", "PA-F11", "PA-F13", "PA-F14",
         "PA-F15", "PA-T1", "PA-T2", "SS-F1", "SS-F5", "SS-T2", "SS-T3",
         "IO-F1a", "IO-F1b", "IO-F2", "IO-F3", "IO-F4", "IO-F5a", "IO-F5b", "IO-T1", "IO-TJ",
-        "IO-F6", "PA-F4a", "PA-F4b", "FW-4", "FW-5",
+        "IO-F6", "PA-F4a", "PA-F4b", "FW-4", "FW-5", "FW-8",
     }  # fmt: skip
 
 

@@ -433,11 +433,11 @@ class RunValues:
     far: tuple[str, ...]
 
 
-def members_of(per_seed: pd.DataFrame, variant: str) -> RunValues:
-    """The members of a variant, from the table `per_seed`."""
+def members_of(per_seed: pd.DataFrame, variant: str, metric: str = "accuracy") -> RunValues:
+    """The members of a variant and their main number, from the table `per_seed`."""
     rows = per_seed[
         (per_seed["variant"] == variant)
-        & (per_seed["metric"] == "accuracy")
+        & (per_seed["metric"] == metric)
         & (per_seed["by"] == "overall")
     ]
     means = rows.groupby("seed", sort=False)[["value", "n"]].mean()

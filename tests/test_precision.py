@@ -11,6 +11,9 @@ import pytest
 
 import fairweight as fw
 from fairweight.errors import InputError
+from fairweight.lab.onnx_models import card_of, read_onnx
+from fairweight.precision import mixed_precision
+from fairweight.report.unit_sentences import mixed_sentences
 
 from .planted_units import BITS, Planted, planted
 
@@ -114,6 +117,62 @@ def test_bad_input_is_refused(world: Planted, tmp_path: Path) -> None:
     several = [(world.inputs, np.stack([world.labels, world.labels], axis=1))]
     with pytest.raises(InputError, match="judged on one"):
         fw.sensitivity(world.file, SPEC, several)
+
+
+POLICY = {"schema": 1, "rule": [{"metric": "accuracy", "by": "group", "margin": 0.04}]}
+
+
+def mixed(world: Planted, out: Path, policy: Any = None, **more: Any) -> Any:
+    """Chosen on one half of the examples, judged on the other."""
+    half = np.arange(len(world.labels)) % 2 == 0
+    parts = [[(world.inputs[one], world.labels[one])] for one in (half, ~half)]
+    columns = ({"g": world.group[half]}, {"g": world.group[~half]})
+    given = {"validation": parts[0], "judged": parts[1], "columns": columns, "options": FEW}
+    return mixed_precision(world.file, SPEC, policy or POLICY, out, **(given | more))
+
+
+def test_the_planted_layer_returns_to_float_and_the_gate_passes(
+    world: Planted, tmp_path: Path
+) -> None:
+    made = mixed(world, tmp_path / "mixed.onnx")
+    assert made.float_units == ("layer3",)
+    assert made.verdict.passed
+    table = made.audit.explanations["mixed_precision"].set_index("variant")
+    assert table.loc["mixed", "float_units"] == "layer3"
+    assert set(table["group"]) == {"g=few"}
+    random = [name for name in table.index if name.startswith("random-")]
+    assert len(random) == 10
+    largest = max(
+        abs(table.loc[n, "size_bytes"] - table.loc["mixed", "size_bytes"]) for n in random
+    )
+    one = table.loc["mixed", "size_bytes"] - table.loc["full", "size_bytes"]
+    assert largest <= 2 * one
+    assert {"full", "by-average", "weaker"} <= set(table.index)
+    assert table.loc["full", "shift_high"] < 0 < table.loc["full", "against_low"]
+    steps = made.audit.explanations["mixed_precision_steps"]
+    assert steps["verdict"].tolist()[-1] == "pass"
+    assert steps["verdict"].tolist()[0] != "pass"
+    assert made.reason == "the gate passes on the validation rows"
+    card = card_of(read_onnx(made.path), "it")
+    assert card is not None
+    assert list(card.compression["float_units"]) == ["layer3"]
+    said = list(mixed_sentences(made.audit.explanations["mixed_precision"]))
+    assert said[0].startswith("In float layer3 stay")
+    assert len(said) == 4
+
+
+def test_a_size_limit_ends_the_search(world: Planted, tmp_path: Path) -> None:
+    made = mixed(world, tmp_path / "m.onnx", most_bytes=1)
+    assert made.float_units == ()
+    assert "larger than 1 bytes" in made.reason
+    assert not made.verdict.passed
+
+
+def test_rows_on_which_no_model_could_pass(world: Planted, tmp_path: Path) -> None:
+    strict = {"schema": 1, "rule": [{"metric": "accuracy", "by": "group", "margin": 0.0001}]}
+    verdict = mixed(world, tmp_path / "m.onnx", strict)
+    assert verdict.exit_code == 3
+    assert not (tmp_path / "m.onnx").exists()
 
 
 @pytest.mark.slow

@@ -18,6 +18,7 @@ from fairweight.base.fields import changed
 from fairweight.errors import InputError, UnknownNameError
 from fairweight.specs.audit import AuditOptions
 from fairweight.tables.align import align
+from fairweight.tables.engines import LAZY, are_distant, counted_there
 from fairweight.tables.frames import digest_of_frame, wide_table
 from fairweight.tables.spec import ARRAYS, Columns, SourceRef, TableSpec, sources_of
 
@@ -27,11 +28,13 @@ if TYPE_CHECKING:
     from fairweight.auditing.choose.choice import Choice
     from fairweight.auditing.exemplars.exemplars import Exemplars
     from fairweight.auditing.explain.explanations import ExplainRequest
+    from fairweight.auditing.gate.sample_size import Plan
     from fairweight.auditing.gate.verdict import Require, Verdict
     from fairweight.auditing.preflight.preflight import Preflight
     from fairweight.base.types import Progress
     from fairweight.report.images import Shown
     from fairweight.specs.policy import Policy
+    from fairweight.tables.warehouse import WarehouseCount
 
 Request = TypeVar("Request", TableSpec, AuditOptions)
 EXEMPLAR_KINDS = ("modal", "unanimous", "taxicab", "surrogate")
@@ -182,6 +185,11 @@ def audit_table(
     prediction: str = TableSpec.prediction,
     score: str = TableSpec.score,
     score_classes: Sequence[Any] | None = None,
+    query: str | None = None,
+    log_tasks: Sequence[str] | None = None,
+    log_filter: str | None = None,
+    allow_different: Sequence[str] | None = None,
+    score_threshold: float | None = None,
     outcome: str | Columns | None = None,
     better: str | None = None,
     denominator: str | Columns | None = None,
@@ -232,6 +240,12 @@ def audit_table(
         like a group.
     examples, train, variants
         Tables beside the predictions: of examples (groups, labels), of training labels, of models.
+    query
+        One SELECT on the table `data`, the rows of each table given; its result is audited. It
+        can read nothing else.
+    log_tasks, log_filter, allow_different, score_threshold
+        Of evaluation logs: only these tasks, the filter of lm-eval's answers, settings that may
+        differ; of detections: those with a lower score are left out (0.5 by default).
     outcome, better, denominator, range
         A number per example and model in place of label and prediction: its column (of wide
         tables: variant to column), "higher" or "lower", the column that it is divided by once
@@ -373,6 +387,80 @@ def gate(
     return made.gate(asked, require=require, looks=looks, log=log)
 
 
+def plan(
+    source: Any = None,
+    options: AuditOptions | None = None,
+    *,
+    margin: float | None = None,
+    power: float = 0.8,
+    churn: float | Sequence[float] | None = None,
+    n_groups: int | None = None,
+    expected_loss: float = 0.0,
+    looks: int = 1,
+    policy: Policy | str | Path | Mapping[str, Any] | None = None,
+    variant: str | None = None,
+    progress: Progress | None = None,
+) -> Plan:
+    """Before collecting: how many examples of each group does a margin take?
+
+    Parameters
+    ----------
+    source
+        A pilot, whose groups, sizes and churn are used: an audit, the folder of one, or predictions
+        as `audit_table` takes them. None: churn and number of groups are assumed.
+    options
+        The statistics, where predictions are given.
+    margin
+        The loss to rule out, a fraction; by default 0.02 (2 points).
+    power
+        How probably a model without a loss should pass everywhere.
+    churn
+        The share of predictions that compression changes from right to wrong or back, or several;
+        by default the pilot's, else 1, 3 and 6 %.
+    n_groups
+        How many groups must pass together, without a pilot.
+    expected_loss
+        The loss that every group truly has, below the margin.
+    looks
+        How often the examples may be gated in all.
+    policy
+        Plan for the rules of this policy, which needs a pilot.
+    variant
+        Whose churn counts, of several in a pilot; by default that of the one that changes most.
+
+    Returns
+    -------
+    Plan
+        `rows` has the sizes, `curve` the chance that all rows pass by examples of each.
+
+    Examples
+    --------
+    A 2-point margin, 17 groups, 3 % of predictions change:
+
+    >>> import fairweight as fw
+    >>> fw.plan(margin=0.02, churn=0.03, n_groups=17)
+    <Plan: 1,231 examples for each of 17 rows, power 0.8>
+    """
+    from fairweight.auditing.gate.sample_size import PlanRequest, plan_of, planned
+
+    churns = () if churn is None else (churn,) if isinstance(churn, int | float) else tuple(churn)
+    request = PlanRequest(margin, power, churns, n_groups, expected_loss, looks)
+    asked = None if policy is None else checked_policy(policy)
+    if source is None:
+        if asked is not None:
+            raise InputError(
+                "--policy (policy=) needs a pilot, whose groups it speaks of; give predictions, or "
+                "--margin and --n-groups."
+            )
+        if variant is not None:
+            raise InputError("--variant (variant=) is one of a pilot; give one, or leave it out.")
+        return planned(request)
+    chosen = options or AuditOptions()
+    if asked is not None:
+        chosen = replace(chosen, confirmatory=asked.confirmatory())
+    return plan_of(opened(source, chosen, progress).result, request, asked, variant)
+
+
 @dataclass(frozen=True)
 class CountedCube:
     """A cube that was written, in numbers."""
@@ -402,7 +490,8 @@ def count(
     Parameters
     ----------
     source
-        Predictions as `audit_table` takes them, or a `TableSpec`.
+        Predictions as `audit_table` takes them, or a `TableSpec`. Frames of Spark and ibis, and
+        with named groups also polars LazyFrames and DuckDB relations, are counted where they are.
     out
         The Parquet file to write.
     suppress_small
@@ -413,6 +502,8 @@ def count(
         Count a large Parquet data set in so many parts, by id, in processes or on a Ray cluster.
     """
     tables = tables_given(source)
+    if tables.groups is not None and are_distant(tables, LAZY):
+        tables = counted_there(tables)
     suppress = SUPPRESS if suppress_small else 0
     if parts == 1 and ray is None:
         with align(tables) as aligned:
@@ -450,6 +541,22 @@ def count(
     )
     shutil.rmtree(place, ignore_errors=True)
     return CountedCube(Path(out), cube.n_examples, cube.n_cells - left_out, left_out)
+
+
+def count_sql(source: Any, dialect: str = "duckdb") -> WarehouseCount:
+    """The count of predictions, and checks of identity, as SQL of a warehouse: nothing is read.
+
+    Parameters
+    ----------
+    source
+        Names of tables in the warehouse, as `{"dense": "logs.dense", "int8": "logs.int8"}`, or a
+        `TableSpec` with their columns; groups must be named.
+    dialect
+        bigquery, clickhouse, databricks, duckdb, postgres, snowflake or trino.
+    """
+    from fairweight.tables.warehouse import warehouse_count
+
+    return warehouse_count(tables_given(source), dialect)
 
 
 def explain(
@@ -632,6 +739,7 @@ def choose(
     margin: float | None = None,
     confirm: Any = None,
     confirm_share: float | None = None,
+    policy: Policy | str | Path | Mapping[str, Any] | None = None,
     progress: Progress | None = None,
 ) -> Choice:
     """Choose among variants: by one number, a frontier, or what each objective is worth.
@@ -657,14 +765,33 @@ def choose(
     confirm, confirm_share
         Predictions on other examples, or the share of the examples held out, to look at the choice
         again.
+    policy
+        Only variants that pass this policy qualify, as `gate` decides it on the same examples.
     """
     from fairweight.auditing.choose.choice import Wishes, choice_from
 
     pairs = [f"{k}={v!r}" for k, v in worth.items()] if isinstance(worth, Mapping) else worth
+    chosen, tables, verdicts = options or AuditOptions(), tables_given(source), None
+    if policy is not None:
+        from fairweight.auditing.gate.verdict import limit_rows
+
+        if confirm_share is not None:
+            raise InputError(
+                "--policy judges all examples, so none would be left for --confirm-share; confirm "
+                "on another table: --confirm FILE."
+            )
+        asked = checked_policy(policy)
+        made = audit_table(
+            tables, replace(chosen, confirmatory=asked.confirmatory()), progress=progress
+        )
+        # The baseline loses nothing against itself; its size and latency count.
+        own = limit_rows(made.variants, [made.result.baseline], asked)["decision"]
+        verdicts = {made.result.baseline: next((d for d in own if d != "pass"), "pass")}
+        verdicts |= made.gate(asked).variants
     return choice_from(
-        tables_given(source),
-        Wishes(objectives, require, pairs, exclude, margin),
-        options or AuditOptions(),
+        tables,
+        Wishes(objectives, require, pairs, exclude, margin, verdicts),
+        chosen,
         confirm=confirm,
         confirm_share=confirm_share,
         progress=progress,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
 
     from fairweight.auditing.gate.verdict import Require, Verdict
     from fairweight.auditing.result import AuditResult
+    from fairweight.report.view_model import View
     from fairweight.specs.policy import Policy
 
 
@@ -198,6 +200,49 @@ class Audit:
 
         return to_card(self.result, variant, base_model=base_model, relation=relation)
 
+    def eval_results(
+        self,
+        dataset_id: str,
+        *,
+        task_id: str = "default",
+        variant: str | None = None,
+        revision: str | None = None,
+        source_url: str | None = None,
+    ) -> str:
+        """An entry for `.eval_results/NAME.yaml` of a model repository on Hugging Face, as YAML.
+
+        Parameters
+        ----------
+        dataset_id
+            The benchmark's id on the hub, such as "cais/hle"; an audit does not know it.
+        task_id
+            The task of the benchmark.
+        variant
+            Whose entry it is; needed where the audit has several.
+        revision, source_url
+            The commit of the benchmark, and where the report can be read, if known.
+        """
+        from fairweight.report.card import to_eval_results
+
+        return to_eval_results(
+            self.result, dataset_id, task_id, variant, revision=revision, source_url=source_url
+        )
+
+    def log_to(self, run: Any, *, verdict: Verdict | None = None) -> None:
+        """Log the audit to an experiment tracker: numbers, a verdict, and the report.
+
+        Parameters
+        ----------
+        run
+            A run of MLflow (`mlflow.active_run()`; the store is the one that MLflow is set to) or
+            of Weights & Biases (`wandb.init()`).
+        verdict
+            What `gate` decided, if anything; it becomes tags and leads the report.
+        """
+        from fairweight.report.tracking import log_to
+
+        log_to(self.result, run, verdict)
+
     def to_json(self) -> str:
         """Everything as one JSON document: {"schema": 2, ..., "results": [every row]}.
 
@@ -229,8 +274,22 @@ class Audit:
         """
         from fairweight.report.html import save
 
-        save(placed(self.result, directory), directory, verdict, overwrite=overwrite, csv=csv)
+        save(
+            placed(self.result, directory),
+            directory,
+            verdict,
+            lead=self.view,
+            overwrite=overwrite,
+            csv=csv,
+        )
         return Path(directory)
+
+    @cached_property
+    def view(self) -> View:
+        """What page, terminal and summaries show of it; made once."""
+        from fairweight.report.view_model import view
+
+        return view(self.result)
 
     def suppressed(self, least: int = 10) -> Audit:
         """The audit without numbers that rest on fewer than `least` examples, for publication."""

@@ -50,3 +50,16 @@ def test_bad_input_is_a_sentence(run: Run, folder: Path, words: tuple[str, ...],
     first = () if "--method" in words else BITS
     assert said in run("sensitivity", "dense-0", *first, *words, "--quiet").refused()
     assert not Path("fairweight-sensitivity").exists()
+
+
+def test_mixed_precision_on_too_few_rows_writes_nothing(run: Run, folder: Path) -> None:
+    model("dense-0", 0, classes=tuple("0123456789"))
+    text = 'schema = 1\n[[rule]]\nmetric = "accuracy"\nby = "group"\nmargin = 0.001\n'
+    Path("policy.toml").write_text(text)
+    words = ("compress", "dense-0", *BITS, "--policy", "policy.toml", "--groups", "ink")
+    made = run(*words)
+    assert made.code == 3, made.err
+    assert "are too few: even an unchanged model does not pass" in made.out
+    assert not list(Path().glob("*.onnx"))
+    assert "cannot be used with --policy" in run(*words, "--epochs", "2").refused()
+    assert "need --policy" in run("compress", "dense-0", *BITS, "--groups", "ink").refused()

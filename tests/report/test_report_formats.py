@@ -13,7 +13,7 @@ import pytest
 import fairweight as fw
 from fairweight.auditing.result import AuditResult
 from fairweight.errors import InputError
-from fairweight.report.card import to_card
+from fairweight.report.card import to_card, to_eval_results
 from fairweight.report.finding import find, findings
 from fairweight.report.html import render
 from fairweight.report.junit import to_junit
@@ -108,6 +108,24 @@ def test_the_hub_reads_the_card(population: AuditResult) -> None:
             assert found.metric_value == pytest.approx(row["compressed"], abs=1e-6)
             assert found.metric_args["sim_high"] == pytest.approx(row["sim_high"], abs=1e-6)
             assert found.metric_args["noise_floor"] == 0.015
+
+
+def test_the_hub_reads_the_entry_of_a_benchmark(population: AuditResult) -> None:
+    hub = pytest.importorskip("huggingface_hub", reason="huggingface_hub is not installed")
+    import yaml
+
+    text = to_eval_results(population, "me/faces", "test", "int8", source_url="https://a.b/c")
+    (entry,) = hub.parse_eval_result_entries(yaml.safe_load(text))
+    assert (entry.dataset_id, entry.task_id) == ("me/faces", "test")
+    rows = population.results
+    rows = rows[(rows["variant"] == "int8") & (rows["scope"] == "model")]
+    (row,) = rows[(rows["metric"] == "accuracy") & (rows["by"] == "overall")].to_dict("records")
+    assert entry.value == pytest.approx(100 * row["compressed"], abs=1e-4)
+    assert f"change {100 * row['shift']:+.2f} points" in entry.notes
+    assert "lowest change of a group: " in entry.notes
+    assert entry.source_url == "https://a.b/c"
+    with pytest.raises(InputError, match="dataset_id"):
+        to_eval_results(population, "faces", variant="int8")
 
 
 def test_hostile_names_break_neither_metadata_nor_text(hostile_population: AuditResult) -> None:

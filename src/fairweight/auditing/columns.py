@@ -269,6 +269,8 @@ LISTED: tuple[Table, ...] = (
         n                     whole   examples
         discordance           number  share of all examples on which exactly one of the two models
                                       is right; of numbers, on which they differ
+        design_effect         number  how many examples are worth one independent example: 1, or
+                                      more with clusters and weights
         n_family              whole   rows tested together: the level is α / `n_family`
         min_detectable_shift  number  the least loss that this row's test finds with 80 % power
         reference_shift       number  the loss that matters: `--margin`
@@ -782,6 +784,46 @@ LISTED: tuple[Table, ...] = (
         """,
     ),
     Table(
+        "mixed_precision",
+        "A model of which some units stay in float, chosen by group, beside others of its size "
+        "(`fairweight compress --policy`): on rows that none of them was chosen on.",
+        """
+        variant      text    `mixed`; `full`: everything compressed; `by-average`: units chosen by
+                             average accuracy; `random-0` …: units chosen at random; `weaker`: every
+                             unit compressed less
+        float_units  text    units that stay in float
+        n_float      whole   how many
+        size_bytes   whole   of the file; as if packed where it is simulated
+        simulated    truth   whether zeros or rounded weights are stored as floats
+        group        text    the group that loses most under the full compression on the rows that
+                             units were chosen on
+        n            whole   its examples
+        shift        number  accuracy in it − that of the baseline
+        shift_low    number  lower end (Tango), of this row alone
+        shift_high   number  upper end
+        accuracy     number  of everyone
+        against      number  accuracy of `mixed` in the group − that of this variant, on the same
+                             examples
+        against_low  number  lower end (Tango)
+        against_high number  upper end
+        """,
+    ),
+    Table(
+        "mixed_precision_steps",
+        "The search for a mixed precision, on the rows that it chose on: units in the order in "
+        "which they returned to float.",
+        """
+        step        whole   how many units are in float
+        unit        text    the last one of them
+        recovered   number  what came back in the group when this unit alone was left out
+        bytes       whole   that compressing the unit saves
+        size_bytes  whole   of the model after the step
+        group       text    the group that loses most under the full compression
+        shift       number  its shift of accuracy after the step
+        verdict     text    of the gate after the step
+        """,
+    ),
+    Table(
         "bias_regression",
         "Compressed on dense bias amplification, over attributes and categories; with several "
         "tasks only.",
@@ -1071,12 +1113,13 @@ LISTED: tuple[Table, ...] = (
         """
         variant      text!   the compressed variant
         task         text    the task; null for single-task tables and for the mean over tasks
-        metric       text!   the metric
-        by           text!   kind of row, in the words of the policy
+        metric       text!   the metric, or the column of the variants table
+        by           text!   kind of row, in the words of the policy; `variant` where a limit of the
+                             policy speaks of the variants table
         group        text    the group, or the column; null if there is none
         class        text    the class; null if there is none
         n            whole   examples in the denominator
-        rule         whole   which rule of the policy, from 1
+        rule         whole   which rule of the policy, from 1; null of a limit
         criterion    text!   `margin`, `recovery`, `min` or `max`
         limit        number  its limit, as the policy has it
         threshold    number  the same in the unit of the estimate: −margin, −(1 − recovery) ×
@@ -1096,6 +1139,44 @@ LISTED: tuple[Table, ...] = (
         certifiable  number  the strictest limit that these data certify: margins and ceilings above
                              it, floors and recoveries below it would pass; null if there is none
         reason       text!   why, in words
+        """,
+        of="other",
+    ),
+    Table(
+        "plan",
+        "`plan.rows` in Python and `rows` in the JSON of `fairweight plan`: how many examples a "
+        "row of the gate needs; one per row of a pilot, or per margin and churn.",
+        """
+        variant        text    the variant of the pilot, by default the one that changes most
+        task           text    the task
+        metric         text!   `accuracy`, `recall` and what changes with them
+        by             text!   kind of row, in the words of the policy
+        group          text    the group
+        class          text    the class
+        margin         number  the loss to rule out; of a recovery, (1 − recovery) × baseline
+        churn          number  share of examples on which just one of the models is right, that is
+                               assumed; of a pilot, its own or that of all, whichever is larger
+        design_effect  number  how many examples are worth one independent example
+        n_pilot        whole   examples that the pilot has
+        n_identical    whole   examples with which identical predictions pass
+        n_needed       whole   examples with which all rows pass together with the power that was
+                               asked for, if the model loses no more than expected
+        n_missing      whole   how many more than the pilot has
+        n_to_find      whole   examples with which an audit finds a loss as large as the margin with
+                               that power, at 5 % / the rows tested together
+        chance         number  chance that this row passes with the examples of the pilot
+        """,
+        of="other",
+    ),
+    Table(
+        "plan_curve",
+        "`plan.curve` in Python and `curve` in the JSON of `fairweight plan`: how probably all "
+        "rows pass.",
+        """
+        margin  number  the loss to rule out
+        churn   number  share of examples on which just one of the models is right
+        n       whole   examples in each row
+        chance  number  chance that all rows pass
         """,
         of="other",
     ),

@@ -21,6 +21,8 @@ LISTED = (
      "Compare compressed models with the dense one: who pays, and is it more than noise?"),
     ("Audit", "audit", "gate",
      "Check compressed models against a policy: pass, fail, or cannot tell."),
+    ("Audit", "plan", "plan",
+     "Before collecting: how many examples of each group does a margin take?"),
     ("Audit", "audit", "count",
      "Count predictions into a cube: how many examples share groups, label and predictions."),
     ("Audit", "explain", "explain",

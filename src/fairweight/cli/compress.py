@@ -50,6 +50,7 @@ if TYPE_CHECKING:
     from fairweight.lab.compressed_file import CompressedFile
 
 CALIBRATION = o.panel("Calibration (of .onnx and .pt2)")
+MIXED = o.panel("Mixed precision")
 
 
 def compress(
@@ -117,6 +118,21 @@ def compress(
             "FILE.npy",
         ),
     ] = None,
+    policy: Annotated[
+        str | None,
+        MIXED(
+            "Leave units in float until this policy (TOML) is met; chosen on validation examples, "
+            "judged on test examples.",
+            "FILE",
+        ),
+    ] = None,
+    groups: Annotated[str | None, MIXED("Group columns and their combinations.", "a,b,a*b")] = None,
+    unit: Annotated[
+        str, MIXED("What returns to float: a layer, or a block of layers.", "layer|block")
+    ] = "layer",
+    max_size: Annotated[
+        int | None, MIXED("The largest size of the file, in bytes.", "BYTES")
+    ] = None,
     epochs: Epochs = None,
     batch_size: BatchSize = None,
     lr: LearningRate = None,
@@ -177,10 +193,47 @@ def compress(
         --dataset-option size=224 --mean 0.485,0.456,0.406 --std 0.229,0.224,0.225
 
         fairweight compress net.onnx --method int8-dynamic
+
+    In int8, but with the layers in float that a policy by group needs; the exit
+    code is the gate's, on test examples that decided nothing:
+
+        fairweight compress models/dense-0 --method int8-static --policy policy.toml
+        --groups race,race*gender
     """
     o.require_lab(threads)
     from fairweight.lab.compressed_file import is_model_file
 
+    if policy is not None:
+        whole: dict[str, Any] = {
+            "--remove-channels": remove_channels, "--epochs": epochs, "--batch-size": batch_size,
+            "--lr": lr, "--optimizer": optimizer, "--augment": augment, "--set": set_,
+            "--training": training, "--distill": distill, "--distill-option": distill_option,
+            "--teacher": teacher, "--onnx": onnx, "--calibration": calibration,
+            "--all-examples": all_examples, "--variant": variant,
+        }  # fmt: skip
+        if refused := [option for option, value in whole.items() if value]:
+            raise InputError(
+                f"{', '.join(refused)} cannot be used with --policy, which compresses at once and "
+                "needs training, validation and test examples of one data set; leave them out."
+            )
+        from fairweight.cli.precision import compress_by_group
+
+        compress_by_group(
+            model,
+            {"method": method, **method_fields(sparsity, layers, method_option)},
+            policy,
+            groups=o.split_names(groups, "--groups"),
+            unit=unit,
+            most_bytes=max_size,
+            dataset=dataset,
+            dataset_options=o.assignments(dataset_option, "--dataset-option"),
+            data=data,
+            scaling=o.read_scaling(mean, std),
+            out=out,
+            overwrite=overwrite,
+        )
+    if groups is not None or max_size is not None:
+        raise InputError("--groups and --max-size need --policy FILE: they choose by it.")
     calibrated = {
         "--dataset": dataset, "--dataset-option": dataset_option, "--all-examples": all_examples,
         "--mean": mean, "--std": std, "--calibration": calibration, "--trust-file": trust_file,

@@ -1,15 +1,16 @@
-"""`fairweight sensitivity`: which layer's compression hurts whom."""
+"""`fairweight sensitivity` and `compress --policy`: which layer hurts whom, and what it takes."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
 import typer
 
 import fairweight as fw
 from fairweight.audits import check_report, checked_policy
+from fairweight.base.files import check_file
 from fairweight.cli import options as o
 from fairweight.cli.lab import Layers, MethodOptions, Sparsity, method_fields
 from fairweight.cli.predict import AskedPart
@@ -20,6 +21,7 @@ from fairweight.specs.toml import read_spec
 
 if TYPE_CHECKING:
     from fairweight.data.dataset import Images
+    from fairweight.lab.partition import Prepared
 
 UNITS = o.panel("Units")
 
@@ -183,16 +185,93 @@ def judged_data(
 ) -> tuple[Images, Images | None]:
     """Examples to judge on, and training examples to calibrate with."""
     from fairweight.data import load
-    from fairweight.lab.partition import prepare
-    from fairweight.lab.prediction import data_of, model_files
 
     if dataset is None and (dataset_options or all_examples):
         raise InputError("--dataset-option and --all-examples need --dataset NAME.")
     if dataset is not None and all_examples:
         return load(dataset, data, **dataset_options), None
-    if dataset is None:
-        spec = data_of(model_files([model]))
-    else:
-        spec = read_spec(Data, {"name": dataset, "options": dataset_options}, "The data")
-    prepared = prepare(spec, data)
+    prepared = prepared_data(model, dataset, dataset_options, data)
     return prepared.part(part), None if part == "train" else prepared.train
+
+
+def compress_by_group(
+    model: str,
+    spec: dict[str, Any],
+    policy: str,
+    *,
+    groups: list[str] | None,
+    unit: str,
+    most_bytes: int | None,
+    dataset: str | None,
+    dataset_options: dict[str, Any],
+    data: str | None,
+    scaling: Any,
+    out: str | None,
+    overwrite: bool,
+) -> NoReturn:
+    """Mixed precision by group: choose, judge, write the file and its audit, end with the gate."""
+    from fairweight.cli.audit import leave
+    from fairweight.precision import Mixed, mixed_precision
+    from fairweight.report.unit_sentences import mixed_sentences
+
+    asked = checked_policy(policy)
+    source = Path(model)
+    stem = source.stem if source.suffix == ".onnx" else source.name
+    place = (
+        Path(out) if out is not None else source.with_name(f"{stem}-{spec['method']}-mixed.onnx")
+    )
+    if place.suffix != ".onnx":
+        raise InputError(f"Mixed precision is written as ONNX; --out {place} must end in .onnx.")
+    report = place.with_name(f"{place.stem}-audit")
+    check_file(str(place), inputs=(model, policy), overwrite=overwrite)
+    check_report(str(report), inputs=(model, policy), overwrite=overwrite)
+    console = plain_console()
+    with bar() as progress:
+        progress("reading data", 0, 1)
+        prepared = prepared_data(model, dataset, dataset_options, data)
+        found = mixed_precision(
+            model,
+            spec,
+            asked,
+            place,
+            validation=prepared.part("validation"),
+            judged=prepared.test,
+            groups=groups,
+            calibration=prepared.train,
+            unit=unit_level(unit),
+            scaling=scaling,
+            most_bytes=most_bytes,
+            store=place.with_name(f"{place.stem}-units"),
+            progress=progress,
+        )
+        if isinstance(found, Mixed):
+            found.audit.save(report, verdict=found.verdict, overwrite=overwrite)
+    if not isinstance(found, Mixed):
+        fails = found.exit_code == 1
+        n = len(prepared.part("validation"))
+        console.print(
+            "Even the uncompressed model fails this policy, so no precision meets it."
+            if fails
+            else f"The {n:,} validation examples are too few: even an unchanged model does not "
+            "pass this policy on them. Nothing was written.",
+            soft_wrap=True,
+        )
+        leave(found, quiet=False)
+    table = found.audit.explanations["mixed_precision"]
+    for sentence in mixed_sentences(table):
+        console.print(sentence, soft_wrap=True)
+    console.print(f"The search ended because {found.reason}.", soft_wrap=True)
+    console.print(f"Written to {place}; report: {report / 'report.html'}", soft_wrap=True)
+    leave(found.verdict, quiet=False)
+
+
+def prepared_data(
+    model: str, dataset: str | None, dataset_options: dict[str, Any], data: str | None
+) -> Prepared:
+    """Parts of the data set that is named, or that the model's card names."""
+    from fairweight.lab.partition import prepare
+    from fairweight.lab.prediction import data_of, model_files
+
+    if dataset is None:
+        return prepare(data_of(model_files([model])), data)
+    return prepare(read_spec(Data, {"name": dataset, "options": dataset_options}, "The data"), data)

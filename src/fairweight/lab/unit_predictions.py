@@ -8,7 +8,7 @@ import tempfile
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -26,7 +26,7 @@ from fairweight.lab.batches import Batch, Scaling, as_floats, batches_of, read_b
 from fairweight.lab.compression.registry import PartlyCompressed, fields_of
 from fairweight.lab.compression.unit_models import UnitModels
 from fairweight.lab.loaders import Loaded, digest_of_files, open_onnx
-from fairweight.lab.onnx_models import card_of, read_onnx, to_onnx, write_onnx
+from fairweight.lab.onnx_models import card_of, put_card, read_onnx, to_onnx, write_onnx
 from fairweight.lab.partition import Prepared, prepare
 from fairweight.lab.prediction_rows import read_outputs
 from fairweight.lab.training import Method, named_method, variant_name
@@ -254,6 +254,39 @@ class UnitPredictor:
             predicted = np.array([names.index(name) for name in own])[predicted]
         return predicted
 
+    def write(self, names: Collection[str], out: str | Path, why: Mapping[str, str]) -> Path:
+        """Write the model in which these units are compressed; its card says why others are not.
+
+        Parameters
+        ----------
+        why
+            By unit that stays in float.
+        """
+        import onnx
+
+        made = self.models.of(names)
+        model = onnx.ModelProto()
+        model.CopyFrom(made.model)
+        card = self.network.card
+        compression = {
+            **card.compression,
+            **({"quantisation": dict(made.facts)} if made.facts else {}),
+            "method": self.models.method.name,
+            "spec": fields_of(self.models.spec),
+            "float_units": dict(why),
+        }
+        put_card(
+            model,
+            replace(
+                card,
+                variant=f"{self.models.method.name}-mixed",
+                parent=f"{card.variant}:{card.seed}",
+                compression=compression,
+                measured={},
+            ),
+        )
+        return write_onnx(model, out)
+
     @contextmanager
     def _opened(self, made: PartlyCompressed) -> Iterator[Loaded]:
         with tempfile.TemporaryDirectory(prefix="fairweight-") as folder:
@@ -300,6 +333,30 @@ def _read(place: Path, n: int) -> NDArray[np.int64] | None:
     if held.shape != (n,) or held.dtype.kind != "i":
         return None
     return np.asarray(held, dtype=np.int64)
+
+
+def unit_predictors(
+    network: Network,
+    spec: Method,
+    parts: Sequence[JudgedExamples],
+    *,
+    calibration: Iterable[Any] | Images | None,
+    level: Level,
+    store: str | Path | None,
+) -> list[UnitPredictor]:
+    """Predictors of the same models on several sets of examples, none of them calibrated with."""
+    name, wanted = named_method(spec)
+    needed = getattr(wanted, "calibration_examples", 1)
+    checked = [
+        calibration_inputs(calibration, needed, network, part, seen=needed > 1, method=name)
+        for part in parts
+    ]
+    inputs = checked[0]
+    models = UnitModels(
+        network.file, wanted, inputs, network.folder, level=level, network=network.module
+    )
+    place = None if store is None else Path(store)
+    return [UnitPredictor(models, network, inputs, part, store=place) for part in parts]
 
 
 @dataclass(frozen=True)

@@ -35,7 +35,7 @@ from fairweight.report.numbers import (
     signed,
     value_of,
 )
-from fairweight.report.unit_sentences import unit_sentences
+from fairweight.report.unit_sentences import mixed_sentences, unit_sentences
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -129,6 +129,7 @@ def sentences_by_variant(result: AuditResult) -> dict[str | None, list[str]]:
         }
         said[variant] = [
             *unit_sentences(tables.get("sensitivity")),
+            *mixed_sentences(result.explanations.get("mixed_precision")),
             *_about_exemplars(tables, alpha, members),
             *_about_losses(tables, variant, alpha, result.notes),
         ]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from fairweight.auditing.gate.verdict import Verdict
     from fairweight.specs.policy import Policy
 
+OF_VARIANT = "variant"  # a row about the variants table, not about predictions
 ORDER = {"fail": 0, "cannot tell": 1, "pass": 2}
 
 
@@ -30,7 +32,20 @@ def headline(verdict: Verdict) -> str:
     """The outcome, over how many variants."""
     tried = len(verdict.variants)
     which = f"{verdict.require} of {tried} variants must pass" if tried > 1 else "1 variant tried"
-    return f"{verdict.outcome.upper()} ({which})"
+    aside = (
+        ("not judged, excluded by the policy", verdict.excluded),
+        ("not judged, too small", verdict.skipped),
+    )
+    parts = [which, *(f"{what}: {_listed(names)}" for what, names in aside if names)]
+    return f"{verdict.outcome.upper()} ({'; '.join(parts)})"
+
+
+NAMED = 8  # groups that the first line names
+
+
+def _listed(names: Sequence[str]) -> str:
+    more = f" and {count(len(names) - NAMED)} more" if len(names) > NAMED else ""
+    return ", ".join(map(shown, names[:NAMED])) + more
 
 
 def passing(verdict: Verdict) -> str | None:
@@ -88,6 +103,8 @@ def subject(row: dict[str, Any]) -> str:
     >>> subject(row), subject(row | {"class": None, "task": "smiling"})
     ('recall of class 3', 'recall overall (task smiling)')
     """
+    if row.get("by") == OF_VARIANT:
+        return shown(row["metric"])
     group, cls, task = (text(row[key]) for key in ("group", "class", "task"))
     of = f"class {shown(cls)}" if cls is not None else shown(group) if group else "overall"
     joint = " " if of == "overall" else " of "
@@ -148,6 +165,9 @@ def deciding_bound(row: dict[str, Any]) -> str:
     if row["bound"] is None:
         return shown(row["reason"])
     bound, threshold, criterion = float(row["bound"]), float(row["threshold"]), row["criterion"]
+    if row.get("by") == OF_VARIANT:  # a number of the variants table, which has no interval
+        most = "at most" if criterion == "max" else "at least"
+        return f"{_measured(bound)}; {most} {_measured(threshold)}"
     entry = metric(row["metric"])
     lower = entry.better == "lower"
     # A fail is shown from the other side: the good end of the interval is beyond the limit.
@@ -179,6 +199,15 @@ def deciding_bound(row: dict[str, Any]) -> str:
     if row["n_left_out"]:
         said.append(f"{count(row['n_left_out'])} examples left out count as errors")
     return "; ".join(said)
+
+
+def _measured(value: float) -> str:
+    """A number of the variants table: bytes in full, milliseconds with four digits.
+
+    >>> _measured(2_500_000.0), _measured(12.3456)
+    ('2,500,000', '12.35')
+    """
+    return f"{value:,.0f}" if abs(value) >= 10_000 else f"{value:.4g}"
 
 
 def _scaled(name: str, value: float, limit: float, *, up: bool) -> tuple[str, str]:
@@ -214,6 +243,8 @@ def to_json(verdict: Verdict, policy: Policy) -> str:
         "variants": verdict.variants,
         "passing": [name for name, outcome in verdict.variants.items() if outcome == "pass"],
         "look": None if verdict.look is None else asdict(verdict.look),
+        "excluded": list(verdict.excluded),
+        "skipped": list(verdict.skipped),
         "notes": list(verdict.notes),
         "policy": asdict(policy),
         "endpoints": plain_records(verdict.rows),

@@ -61,6 +61,37 @@ def unit_sentences(table: pd.DataFrame | None) -> Iterator[str]:
         )
 
 
+def mixed_sentences(table: pd.DataFrame | None) -> Iterator[str]:
+    """What a mixed precision costs and keeps, beside others of its size."""
+    if table is None or table.empty:
+        return
+    rows = {str(row["variant"]): row for row in records(table)}
+    mixed, full = rows["mixed"], rows["full"]
+    kept = "no unit stays" if not mixed["n_float"] else f"{shown(mixed['float_units'], 200)} stay"
+    yield (
+        f"In float {kept} (size {count(mixed['size_bytes'])} bytes; everything compressed: "
+        f"{count(full['size_bytes'])}). On rows that decided nothing, {_who(mixed)} changes by "
+        f"{_with_limits(mixed, 'shift')} points; with everything compressed by "
+        f"{_with_limits(full, 'shift')}."
+    )
+    others = {
+        "by-average": "units chosen by average accuracy",
+        "weaker": "weaker compression everywhere",
+    }
+    for name, what in others.items():
+        if name in rows:
+            row = rows[name]
+            note = ", simulated" if row["simulated"] is True and name == "weaker" else ""
+            yield (
+                f"Beside {what} at {count(row['size_bytes'])} bytes{note}, it keeps "
+                f"{_with_limits(row, 'against')} points more in that group."
+            )
+    random = [real(row["shift"]) for name, row in rows.items() if name.startswith("random-")]
+    if random:
+        low, high = (signed(100 * one, 1) for one in (min(random), max(random)))
+        yield f"{len(random)} random choices of this size change it by {low} to {high} points."
+
+
 def _comes_back(row: dict[str, Any]) -> str:
     saving = real(row["share_of_saving"])
     price = "" if missing(saving) else f"; that costs {percent(saving)} of the size saved"

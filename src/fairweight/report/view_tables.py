@@ -441,8 +441,8 @@ def _who(item: Change | Blind | Small, link: Link | None = None) -> Cell:
 
 # What a reader looks for first; every other number is in the tables at the end.
 _OVERALL = (
-    *OUTCOMES, "accuracy", "balanced_accuracy", "recall", "precision", "fpr", "fnr", "kappa", "auc",
-    "ece_top_label", "calibration_gap", "calibration_error_sq", "class_gap",
+    *OUTCOMES, "accuracy", "balanced_accuracy", "recall", "precision", "f1", "fpr", "fnr", "kappa",
+    "auc", "ece_top_label", "calibration_gap", "calibration_error_sq", "class_gap",
 )  # fmt: skip
 _GROUPING = ("worst_group", "group_gap")
 

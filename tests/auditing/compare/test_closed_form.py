@@ -43,7 +43,7 @@ BINARY: list[Cell] = [
 ]  # fmt: skip
 
 
-DRAWN = {"precision", "balanced_accuracy", "kappa", "class_gap", "class_shortfall", "tcb"}
+DRAWN = {"precision", "f1", "balanced_accuracy", "kappa", "class_gap", "class_shortfall", "tcb"}
 
 
 @pytest.fixture(scope="module")
@@ -62,6 +62,7 @@ def binary() -> pd.DataFrame:
         ("fpr", 4 / 20, 4 / 20),
         ("selection_rate", 22 / 40, 20 / 40),
         ("precision", 18 / 22, 16 / 20),
+        ("f1", 2 * 18 / (20 + 22), 2 * 16 / (20 + 20)),
         ("balanced_accuracy", (18 / 20 + 16 / 20) / 2, (16 / 20 + 16 / 20) / 2),
         # chance agreement: dense .5·22/40 + .5·18/40 = .5; small .5
         ("kappa", (34 / 40 - 0.5) / 0.5, (32 / 40 - 0.5) / 0.5),

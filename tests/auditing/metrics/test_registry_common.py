@@ -26,7 +26,8 @@ from fairweight.auditing.metrics.scores import ScoreColumn
 
 # The names of the results contract, without `label_interrelation`, which belongs to a later part.
 _CONTRACT = """
-accuracy error_rate recall precision fpr fnr selection_rate balanced_accuracy kappa top5_accuracy
+accuracy error_rate recall precision f1 fpr fnr selection_rate balanced_accuracy kappa
+top5_accuracy
 auc ece ece_top_label calibration_error_sq calibration_gap brier uncertainty tcb bias
 bias_amplification worst_case_bias_amplification class_gap class_shortfall group_gap worst_group
 group_std disparate_impact ppv_ratio

@@ -397,6 +397,7 @@ def outcome_power(c: Comparison, tables: Sequence[Built]) -> list[dict[str, Any]
                 "class": None,
                 "n": int(e.n[i]),
                 "discordance": changed,
+                "design_effect": np.nan,
                 "n_family": int(m),
                 "min_detectable_shift": float(least[i]) if units[i] >= 2 else np.nan,
                 "reference_shift": c.margin,

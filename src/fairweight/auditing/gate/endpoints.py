@@ -187,13 +187,13 @@ def endpoints(
     quantity must be above the threshold and cannot be below the worst), baseline (its value, where
     a recovery is asked), too_small (a reason, or None); n_left_out, lacks and share_left_out (of
     examples that the row would have with those that were left out; NaN where what they do to the
-    metric has no bound).
+    metric has no bound); aside (`excluded` or `skipped` by the policy, or None: to be judged).
     """
     if result.bounds.empty:
         raise InputError(
             "The audit holds no limits for a gate; make it again with this version of fairweight."
         )
-    _check_held(result, policy)
+    required, excluded = _check_held(result, policy)
     absences = Absences.of(result)
     bounds = absences.with_absent_rows(result.bounds)
     keys = bounds[list(_KEYS)].reset_index(drop=True)
@@ -201,6 +201,7 @@ def endpoints(
     places: list[NDArray[np.int_]] = []
     too_small: list[NDArray[np.object_]] = []
     away: list[_Away] = []
+    aside: list[list[str | None]] = []
     for variant in result.variants:
         rows = keys[keys["variant"] == variant]
         for rule, of_rule in zip(policy.rule, demands, strict=True):
@@ -208,8 +209,11 @@ def endpoints(
                 chosen = _rows(rows, rule, demand, result)
                 asked.append(demand)
                 places.append(chosen.index.to_numpy())
-                too_small.append(_too_small(chosen, rows, policy, result.groupings))
-                away += absences.away(chosen, demand, rule.by)
+                small = _too_small(chosen, rows, policy, result.groupings)
+                lacking = absences.away(chosen, demand, rule.by)
+                too_small.append(small)
+                away += lacking
+                aside.append(_set_aside(chosen, demand.rule, policy, required, excluded, lacking))
     declared = bounds.iloc[np.concatenate(places)].reset_index(drop=True)
     of = np.repeat(np.arange(len(asked)), [len(place) for place in places])
     declared = declared.assign(
@@ -224,6 +228,7 @@ def endpoints(
         lacks=np.array([part.lacks for part in away], dtype=object),
         share_left_out=[part.share for part in away],
         baseline=np.nan,
+        aside=np.array([reason for part in aside for reason in part], dtype=object),
     )
     recovery = (declared["criterion"] == "recovery").to_numpy()
     if recovery.any():
@@ -302,17 +307,18 @@ def unjudged_levels(result: AuditResult, policy: Policy) -> list[str]:
     return list(found)
 
 
-def _check_held(result: AuditResult, policy: Policy) -> None:
-    """Raise where the audit lacks what the policy asks for: limits of a rule, or a group.
+def _check_held(result: AuditResult, policy: Policy) -> tuple[set[str], set[str]]:
+    """The groups that are required and excluded, by the names that the audit has for them.
 
-    A lone audit.json may not hold what a rule asks for; then its tables are needed.
+    Raises where the audit lacks what the policy asks for: limits of a rule, or a group. A lone
+    audit.json may not hold what a rule asks for; then its tables are needed.
     """
     for number, rule in enumerate(policy.rule, start=1):
         by = {"intersection": "group"}.get(rule.by, rule.by)
         # A gap is judged only where all levels of its column are large enough.
         own = (result.primary, "group")
         needed = {(rule.metric, by)} | ({own} if by == "grouping" else set())
-        if policy.require_groups:
+        if policy.require_groups or policy.exclude:
             needed.add(own)
         if needed & result.absent:
             raise InputError(
@@ -322,11 +328,60 @@ def _check_held(result: AuditResult, policy: Policy) -> None:
             )
     bounds = result.bounds
     known = bounds.loc[bounds["kind"].isin(["group", "intersection"]), "group"].unique().tolist()
-    for name in policy.require_groups:
-        if known_name("group", name, known) is None:
-            raise UnknownNameError(
-                "The group that the policy requires (require_groups)", name, known
+    found: dict[str, set[str]] = {"require_groups": set(), "exclude": set()}
+    for key, what in (("require_groups", "requires"), ("exclude", "excludes")):
+        for name in getattr(policy, key):
+            meant = known_name("group", name, known)
+            if meant is None:
+                raise UnknownNameError(f"The group that the policy {what} ({key})", name, known)
+            found[key].add(meant)
+    required, excluded = found["require_groups"], found["exclude"]
+    for name in sorted(excluded):
+        if name in required:
+            raise InputError(
+                f"The policy both requires and excludes '{name}'; take it out of require_groups or "
+                "of exclude."
             )
+        if is_missing(name):
+            raise InputError(
+                f"The policy excludes '{name}', but examples without a value cannot be left out of "
+                "a verdict; give their values, or leave them out of the table and say so."
+            )
+    return required, excluded
+
+
+def _set_aside(
+    chosen: pd.DataFrame,
+    rule: int,
+    policy: Policy,
+    required: set[str],
+    excluded: set[str],
+    lacking: list[_Away],
+) -> list[str | None]:
+    """Which rows the policy excludes or skips; never all rows of a rule.
+
+    A row that is small because its examples were left out is not skipped, nor is a group that is
+    required, nor the missing value: they stay "cannot tell".
+    """
+    found: list[str | None] = []
+    columns = zip(chosen["kind"], chosen["group"], _numbers(chosen["n"]), lacking, strict=True)
+    for kind, group, n, away in columns:
+        small = n + away.n < policy.min_group_size and kind in ("class", "group", "intersection")
+        kept = group in required or (isinstance(group, str) and is_missing(group))
+        if kind in ("group", "intersection") and group in excluded:
+            found.append("excluded")
+        elif policy.small_groups == "skip" and small and not kept:
+            found.append("skipped")
+        else:
+            found.append(None)
+    if found and all(reason == "excluded" for reason in found):
+        raise InputError(
+            f"The policy excludes every group that rule {rule} speaks of; leave the rule out, or "
+            "exclude fewer."
+        )
+    if None not in found:  # a rule that judges nothing must not pass
+        return [None if reason == "skipped" else reason for reason in found]
+    return found
 
 
 def _rows(rows: pd.DataFrame, rule: Rule, demand: Demand, result: AuditResult) -> pd.DataFrame:

@@ -19,13 +19,14 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from fairweight.auditing.choose.objectives import numeric_columns
 from fairweight.auditing.gate.endpoints import demands, endpoints, unjudged_levels
 from fairweight.auditing.gate.looks import Look, check_looks, look_key, opened
 from fairweight.auditing.metrics.outcomes import ANY
 from fairweight.auditing.result import DIVISORS, AuditResult
-from fairweight.auditing.schema import BOUND, NOT_ESTIMABLE, Status, column_names, typed
+from fairweight.auditing.schema import BOUND, NOT_ESTIMABLE, Status, column_names, frame, typed
 from fairweight.base.types import Floats
-from fairweight.errors import InputError
+from fairweight.errors import InputError, UnknownNameError
 from fairweight.specs.policy import Policy
 
 # The decision about every single endpoint, with its reason in the unit that the policy uses.
@@ -405,6 +406,8 @@ class Verdict:
     require: Require
     notes: tuple[str, ...] = ()
     look: Look | None = None  # which of several looks at these examples, if they are counted
+    excluded: tuple[str, ...] = ()  # groups that the policy does not judge
+    skipped: tuple[str, ...] = ()  # groups and classes that are too small, where it skips them
 
     @property
     def passed(self) -> bool:
@@ -456,6 +459,8 @@ def _decided(result: AuditResult, policy: Policy, require: Require, look: Look |
     """The verdict on every endpoint, every variant and all of them."""
     policy = _named(policy, result)
     declared = endpoints(result, policy, demands(policy))
+    excluded, skipped = (_names(declared[declared["aside"] == why]) for why in _ASIDE)
+    declared = declared[declared["aside"].isna()].reset_index(drop=True)
     closed = None
     if look is not None and look.spent:
         closed = (
@@ -465,6 +470,9 @@ def _decided(result: AuditResult, policy: Policy, require: Require, look: Look |
     rows = judged(declared, 1 if look is None else look.of, closed)
     if result.outcome is not None and not result.outcome.binary:
         rows = _with_unseen(rows, result.largest_losses)
+    if policy.limit:
+        limits = limit_rows(result.variants_table, result.variants, policy)
+        rows = typed("endpoints", pd.concat([rows, limits], ignore_index=True))
     by_variant = rows.groupby("variant", sort=False)["decision"]
     variants = {str(variant): _all(decisions) for variant, decisions in by_variant}
     outcome = _all(variants.values())
@@ -472,7 +480,63 @@ def _decided(result: AuditResult, policy: Policy, require: Require, look: Look |
         found = set(variants.values())
         outcome = PASS if PASS in found else CANNOT_TELL if CANNOT_TELL in found else FAIL
     notes = _notes(result, policy, declared, look)
-    return Verdict(outcome, variants, rows, require, notes, look)
+    return Verdict(outcome, variants, rows, require, notes, look, excluded, skipped)
+
+
+_ASIDE = ("excluded", "skipped")
+
+
+def _names(rows: pd.DataFrame) -> tuple[str, ...]:
+    """Groups by their names, classes as `class 3`, each once."""
+    names = (
+        group if isinstance(group, str) else f"class {cls}"
+        for group, cls in zip(rows["group"], rows["class"], strict=True)
+    )
+    return tuple(dict.fromkeys(names))
+
+
+def limit_rows(table: pd.DataFrame | None, variants: Sequence[str], policy: Policy) -> pd.DataFrame:
+    """An endpoint for every limit of every variant: its number as measured, without an interval.
+
+    Of several members the one that is furthest out decides, because it may be the one that ships.
+    """
+    rows = []
+    for number, limit in enumerate(policy.limit, start=1):
+        known = [] if table is None else numeric_columns(table)
+        if table is None or limit.column not in known:
+            what = f"Limit {number} of the policy: the column"
+            remedy = "Give a variants table with it: --variants variants.csv."
+            raise UnknownNameError(what, limit.column, known, remedy=remedy)
+        numbers = table.groupby("variant")[limit.column]
+        for variant in variants:
+            for criterion, bound in limit.criteria():
+                own = numbers.get_group(variant) if variant in numbers.groups else None
+                measured = math.nan
+                if own is not None and own.notna().all():
+                    measured = float(own.max() if criterion == "max" else own.min())
+                kept = measured <= bound if criterion == "max" else measured >= bound
+                decision: Outcome = PASS if kept else FAIL
+                reason = f"{plain(measured)}, as the variants table has it"
+                if math.isnan(measured):
+                    decision = CANNOT_TELL
+                    reason = f"the variants table does not have its {limit.column}"
+                rows.append(
+                    {
+                        "variant": variant,
+                        "metric": limit.column,
+                        "by": "variant",
+                        "criterion": criterion,
+                        "limit": bound,
+                        "threshold": bound,
+                        "estimate": measured,
+                        "bound": measured,
+                        "n_left_out": 0,
+                        "decision": decision,
+                        "equivalent": False,
+                        "reason": reason,
+                    }
+                )
+    return frame("endpoints", rows)
 
 
 def _named(policy: Policy, result: AuditResult) -> Policy:

@@ -387,12 +387,16 @@ class DynamicUnits:
 class RoundedUnits:
     """Weights of some units rounded to a few bits."""
 
-    def __init__(
-        self, model: onnx.ModelProto, spec: WeightBits, inputs: NDArray[Any], folder: Path
-    ) -> None:
+    def __init__(self, model: onnx.ModelProto, bits: int) -> None:
         self._model = model
-        self._bits = spec.bits
-        self._axes = _output_axes(model, "The model")
+        self._bits = bits
+        self._axes = _output_axes(model, Path("the model"))
+
+    @classmethod
+    def of(
+        cls, model: onnx.ModelProto, spec: WeightBits, inputs: NDArray[Any], folder: Path
+    ) -> RoundedUnits:
+        return cls(model, spec.bits)
 
     def __call__(self, units: Sequence[Unit]) -> PartlyCompressed:
         import onnx
@@ -451,7 +455,7 @@ SCALE_BYTES = 4  # of the scale of an output channel
     spec=WeightBits,
     summary="Weights rounded to 2 to 8 bits by output channel (simulated: no speed)",
     source="whoever asks how few bits are enough",
-    by_unit=RoundedUnits,
+    by_unit=RoundedUnits.of,
     simulated=True,
     acts_on="file",
     output="onnx",

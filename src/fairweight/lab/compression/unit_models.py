@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +15,7 @@ from torch import Tensor, nn
 
 from fairweight.errors import InputError, UnknownNameError
 from fairweight.lab.compression.pruner import masks_due
+from fairweight.lab.compression.quantisation import RoundedUnits
 from fairweight.lab.compression.registry import Method, PartlyCompressed, method_of
 from fairweight.lab.compression.schedules import due
 from fairweight.lab.masks import weight_name
@@ -25,6 +27,7 @@ if TYPE_CHECKING:
     import onnx
 
 FLOAT_BYTES = 4
+MOST_BITS = 16  # of weights that are rounded
 
 
 class UnitModels:
@@ -60,6 +63,7 @@ class UnitModels:
     ) -> None:
         self.method: Method = method_of(spec)
         self.spec = spec
+        self._network = network
         own = Path(tempfile.mkdtemp(prefix="units-", dir=folder))
         named = read_onnx(source)
         name_nodes(named)
@@ -96,6 +100,26 @@ class UnitModels:
         if not chosen:
             return PartlyCompressed(self.float_model, 0, {})
         return self._compressed(chosen)
+
+    def weaker(self, size: int) -> PartlyCompressed | None:
+        """Every unit compressed less, so that the model is about so large; None where it cannot be.
+
+        Pruning removes a smaller share. Numbers get more bits: of weights alone, simulated, since
+        no engine has every width.
+        """
+        wanted = self.float_bytes - size
+        if self.method.acts_on == "weights":
+            saved = self.of([unit.name for unit in self.units]).saved_bytes
+            if not saved or "sparsity" not in {one.name for one in fields(self.spec)}:
+                return None
+            share = self.spec.sparsity * max(0.0, min(1.0, wanted / saved))
+            spec = replace(self.spec, sparsity=share)
+            return _Pruned(self.float_model, spec, self.units, self._network)(self.units)
+        least = getattr(self.spec, "bits", 1) + 1
+        found = [
+            RoundedUnits(self.float_model, bits)(self.units) for bits in range(least, MOST_BITS + 1)
+        ]
+        return min(found, key=lambda made: abs(made.saved_bytes - wanted))
 
     def layers(self, names: Collection[str]) -> tuple[str, ...]:
         """The layers of some units, which do not depend on whether units are layers or blocks."""

@@ -745,8 +745,8 @@ LISTED: tuple[Table, ...] = (
     Table(
         "sensitivity",
         "Which unit of the network (a layer or a block) does the harm: a row per unit and group, "
-        "from the command `sensitivity`. Units are ranked on one half of the examples, every number "
-        "comes from the other; limits hold for all units and groups at once.",
+        "from the command `sensitivity`. Units are ranked on one half of the examples, every "
+        "number comes from the other; limits hold for all units and groups at once.",
         """
         variant                text    the full compression
         unit                   text    the layer or block

@@ -35,7 +35,6 @@ from fairweight.web.votes.builder import indexed
 
 from .killer import Done, Killer, Order, killer, read_log
 
-KILLS = pytest.mark.parametrize("kills", [2, pytest.param(100, marks=pytest.mark.slow)])
 KILLED = -signal.SIGKILL
 
 
@@ -155,7 +154,7 @@ def check_results(folder: Path, old: dict[str, str], others: dict[str, str]) -> 
 # --- audit ---------------------------------------------------------------------------------------
 
 
-@KILLS
+@pytest.mark.parametrize("kills", [2, pytest.param(100, marks=pytest.mark.slow)])
 def test_audit(tmp_path: Path, kills: int) -> None:
     folder, tables = tmp_path / "work", tmp_path / "tables"
     for place in (folder / "tmp", tables):
@@ -292,8 +291,9 @@ pyarrow.feather
 """
 
 
-@KILLS
-def test_view_while_annotating(tmp_path: Path, kills: int, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.slow  # one kill: web/test_server_killed.py
+def test_view_while_annotating(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    kills = 100
     monkeypatch.setenv("FAIRWEIGHT_CACHE", str(tmp_path / "cache"))
     folder = tmp_path / "work"
     folder.mkdir()

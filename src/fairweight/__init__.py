@@ -18,6 +18,7 @@ if TYPE_CHECKING:
         audit_table,
         choose,
         count,
+        count_sql,
         exemplars,
         explain,
         gate,
@@ -34,8 +35,8 @@ __version__ = "0.1.0"
 
 __all__ = [
     "Audit", "AuditOptions", "TableSpec", "__version__", "audit", "audit_table", "choose", "count",
-    "exemplars", "explain", "gate", "lab", "load", "metrics", "mitigate", "plan", "preflight",
-    "sensitivity", "worst_group_shift",
+    "count_sql", "exemplars", "explain", "gate", "lab", "load", "metrics", "mitigate", "plan",
+    "preflight", "sensitivity", "worst_group_shift",
 ]  # fmt: skip
 
 _HOMES = {"Audit": "audits", "load": "audits", "sensitivity": "precision"}

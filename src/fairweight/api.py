@@ -18,6 +18,7 @@ from fairweight.base.fields import changed
 from fairweight.errors import InputError, UnknownNameError
 from fairweight.specs.audit import AuditOptions
 from fairweight.tables.align import align
+from fairweight.tables.engines import LAZY, are_distant, counted_there
 from fairweight.tables.frames import digest_of_frame, wide_table
 from fairweight.tables.spec import ARRAYS, Columns, SourceRef, TableSpec, sources_of
 
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
     from fairweight.base.types import Progress
     from fairweight.report.images import Shown
     from fairweight.specs.policy import Policy
+    from fairweight.tables.warehouse import WarehouseCount
 
 Request = TypeVar("Request", TableSpec, AuditOptions)
 EXEMPLAR_KINDS = ("modal", "unanimous", "taxicab", "surrogate")
@@ -164,6 +166,11 @@ def audit_table(
     prediction: str = TableSpec.prediction,
     score: str = TableSpec.score,
     score_classes: Sequence[Any] | None = None,
+    query: str | None = None,
+    log_tasks: Sequence[str] | None = None,
+    log_filter: str | None = None,
+    allow_different: Sequence[str] | None = None,
+    score_threshold: float | None = None,
     outcome: str | Columns | None = None,
     better: str | None = None,
     denominator: str | Columns | None = None,
@@ -214,6 +221,12 @@ def audit_table(
         like a group.
     examples, train, variants
         Tables beside the predictions: of examples (groups, labels), of training labels, of models.
+    query
+        One SELECT on the table `data`, the rows of each table given; its result is audited. It
+        can read nothing else.
+    log_tasks, log_filter, allow_different, score_threshold
+        Of evaluation logs: only these tasks, the filter of lm-eval's answers, settings that may
+        differ; of detections: those with a lower score are left out (0.5 by default).
     outcome, better, denominator, range
         A number per example and model in place of label and prediction: its column (of wide
         tables: variant to column), "higher" or "lower", the column that it is divided by once
@@ -458,7 +471,8 @@ def count(
     Parameters
     ----------
     source
-        Predictions as `audit_table` takes them, or a `TableSpec`.
+        Predictions as `audit_table` takes them, or a `TableSpec`. Frames of Spark and ibis, and
+        with named groups also polars LazyFrames and DuckDB relations, are counted where they are.
     out
         The Parquet file to write.
     suppress_small
@@ -469,6 +483,8 @@ def count(
         Count a large Parquet data set in so many parts, by id, in processes or on a Ray cluster.
     """
     tables = tables_given(source)
+    if tables.groups is not None and are_distant(tables, LAZY):
+        tables = counted_there(tables)
     suppress = SUPPRESS if suppress_small else 0
     if parts == 1 and ray is None:
         with align(tables) as aligned:
@@ -506,6 +522,22 @@ def count(
     )
     shutil.rmtree(place, ignore_errors=True)
     return CountedCube(Path(out), cube.n_examples, cube.n_cells - left_out, left_out)
+
+
+def count_sql(source: Any, dialect: str = "duckdb") -> WarehouseCount:
+    """The count of predictions, and checks of identity, as SQL of a warehouse: nothing is read.
+
+    Parameters
+    ----------
+    source
+        Names of tables in the warehouse, as `{"dense": "logs.dense", "int8": "logs.int8"}`, or a
+        `TableSpec` with their columns; groups must be named.
+    dialect
+        bigquery, clickhouse, databricks, duckdb, postgres, snowflake or trino.
+    """
+    from fairweight.tables.warehouse import warehouse_count
+
+    return warehouse_count(tables_given(source), dialect)
 
 
 def explain(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
 
     from fairweight.auditing.gate.verdict import Require, Verdict
     from fairweight.auditing.result import AuditResult
+    from fairweight.report.view_model import View
     from fairweight.specs.policy import Policy
 
 
@@ -272,8 +274,22 @@ class Audit:
         """
         from fairweight.report.html import save
 
-        save(placed(self.result, directory), directory, verdict, overwrite=overwrite, csv=csv)
+        save(
+            placed(self.result, directory),
+            directory,
+            verdict,
+            lead=self.view,
+            overwrite=overwrite,
+            csv=csv,
+        )
         return Path(directory)
+
+    @cached_property
+    def view(self) -> View:
+        """What page, terminal and summaries show of it; made once."""
+        from fairweight.report.view_model import view
+
+        return view(self.result)
 
     def suppressed(self, least: int = 10) -> Audit:
         """The audit without numbers that rest on fewer than `least` examples, for publication."""

@@ -31,8 +31,8 @@ def smaller(shape: Callable[..., Any]) -> Callable[..., Any]:
 
 QUICK = ("bootstrap", "exemplars")
 SLOW = (
-    "choose", "large", "many", "overrides", "populations", "report", "slices", "startup",
-    "view-readers", "votes",
+    "choose", "imagenet-x", "large", "many", "overrides", "populations", "report", "slices",
+    "startup", "tasks", "view-readers", "votes",
 )  # fmt: skip
 
 
@@ -54,6 +54,8 @@ def test_every_benchmark_returns_finite_ratios(
     if name in ("votes", "view-readers"):
         monkeypatch.setattr(sys.modules["benchmarks.votes"], "MEMBERS", 3)
     lines = lines_of(benchmarks, name)
+    if isinstance(lines, str):
+        pytest.skip(lines)
     assert len(lines) >= 4
     assert all(math.isfinite(line.ratio) and line.ratio > 0 for line in lines), lines
     assert benchmarks.plain(lines, judged=True).count("\n") == len(lines)

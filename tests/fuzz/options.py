@@ -54,6 +54,12 @@ def _overwrite(draft: Draft, option: str) -> None:
         draft.add(option)
 
 
+def _query(draft: Draft, option: str) -> None:
+    """Also by the number of the case: a query for all rows changes nothing."""
+    if draft.number % 20 == 11:
+        draft.add(option, "SELECT * FROM data")
+
+
 def _n_boot(draft: Draft, option: str) -> None:
     if draft.chance(0.02):
         draft.add(option, draft.rng.choice((0, 19, -1, "x")))
@@ -429,10 +435,23 @@ FILLERS: dict[str, Filler] = {
     "group_error": _number(0.06, (0.0, 0.05), (0.5, -0.1)),
     "drawn_limits": _number(0.05, ("some", "all"), ("none",)),
     "csv": _flag(0.06),
+    "memory": _number(0.05, ("1GB", "800M"), ("much", "3")),
     "zero_baseline": lambda draft, option: _zero_baseline(draft, option),
     "fixed_side": _fixed_side,
     "no_filters": _flag(0.06),
     "overwrite": _overwrite,
+    "query": _query,
+    **{
+        name: _number(0.0, ())
+        for name in (  # of logs: tests/tables/logs
+            "log_tasks",
+            "log_filter",
+            "allow_different",
+            "score_threshold",
+        )
+    },
+    "sql": _number(0.0, ()),  # tables of a warehouse, which are no files
+    "dialect": _number(0.0, ()),
     "policy": _policy,
     "out": _out,
     "suppress_small": _flag(0.06),

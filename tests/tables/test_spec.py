@@ -19,7 +19,10 @@ from fairweight.tables.spec import ARRAYS, SourceRef, TableSpec, sources_of
 
 FULL: dict[str, Any] = {
     "baseline": "big", "examples": SourceRef("people.csv"), "train": SourceRef("train.csv"),
-    "variants": SourceRef("v.csv"), "missing": "drop", "id": "key", "label": "truth",
+    "variants": SourceRef("v.csv"), "missing": "drop", "query": "SELECT * FROM data",
+    "log_tasks": ["law", "art, old"], "log_filter": "strict", "allow_different": ["limit"],
+    "score_threshold": 0.3,
+    "id": "key", "label": "truth",
     "predictions": {"big": "p 1", "a=b": ["p2", "p3"]}, "scores": {"big": "s1"},
     "groups": ["sex", '"age, years"', "sex*site"], "task": "t", "cluster": "person", "weight": "w",
     "count": "n", "variant": "model", "seed": "run", "prediction": "says", "score": "sure",

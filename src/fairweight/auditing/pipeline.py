@@ -169,10 +169,14 @@ def run(
         )
     else:
         reliability = schema.frame("reliability")
+    notes += _closing_notes(cube, scored, request, positive, training, blocks)
+    lead = lead_table(made, signs, request.options.alpha)
+    members = per_seed([(part.members, part.blocks) for part in made], request.baseline)
+    # Of 10,000 groups every frame is a hundred megabytes: what has become one is let go.
+    bounds = bounds_frame(blocks)
     results = frame(blocks)
     if len(reliability):
         results = beside_calibrated(results, reliability, request.baseline)
-    notes += _closing_notes(cube, scored, request, positive, training, blocks)
     named = [cube.of_task(t).label_classes[i] for t, i in positive.items() if i is not None]
     return AuditResult(
         baseline=request.baseline,
@@ -186,7 +190,7 @@ def run(
         single_columns=tuple(name for name in request.groupings if len(split_grouping(name)) == 1),
         n_examples=cube.n_examples,
         results=results,
-        per_seed=per_seed([(part.members, part.blocks) for part in made], request.baseline),
+        per_seed=members,
         confusion=confusion(cube) if cube.has_classes else schema.frame("confusion"),
         reliability=reliability,
         data=data_table(cube, request.groupings, training),
@@ -203,8 +207,8 @@ def run(
             request=request.to_json(),
         ),
         variants_table=variants_table,
-        bounds=bounds_frame(blocks),
-        lead=lead_table(made, signs, request.options.alpha),
+        bounds=bounds,
+        lead=lead,
         left_out=left_out_table(cube, request.groupings),
         test_set=request.test_set,
         cube=cube,
@@ -406,7 +410,8 @@ def _closing_notes(
 # From given tables (or cubes) to the result of an audit, for Python, the command line and studies.
 
 # What a cube cannot be asked any more.
-OF_TABLES = ("cluster", "weight", "examples", "train", "task", "predictions", "scores", "count")
+OF_TABLES = ("cluster", "weight", "examples", "train", "task", "predictions", "scores", "count",
+             "query", "log_tasks", "log_filter", "allow_different", "score_threshold")  # fmt: skip
 
 # Ids of more rows are read for a fingerprint of the test set only where there is a policy: a
 # million takes 0.6 s, as long as the audit of them.

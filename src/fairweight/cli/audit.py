@@ -14,16 +14,18 @@ from rich.console import Console
 import fairweight as fw
 from fairweight.audits import check_report, checked_policy, load, stored_audit
 from fairweight.base.files import atomic_file, check_file
+from fairweight.base.memory import budgeted
 from fairweight.cli import options as o
 from fairweight.cli.screen import bar, reader_may_leave, show_audit
 from fairweight.errors import InputError
 from fairweight.specs.audit import AuditOptions
 from fairweight.tables.spec import TableSpec
+from fairweight.tables.warehouse import DIALECTS, warehouse_count
 
 if TYPE_CHECKING:
     from fairweight.auditing.gate.verdict import Verdict
 
-POLICY, PARTS = map(o.panel, ("Policy", "Parts"))
+POLICY, PARTS, WAREHOUSE = map(o.panel, ("Policy", "Parts", "Warehouse"))
 
 
 @o.takes
@@ -50,6 +52,7 @@ def audit(
     csv: Annotated[
         bool, o.OUTPUT("Write the tables as CSV too, beside Parquet.", flag="--csv")
     ] = False,
+    memory: o.Memory = None,
     overwrite: o.Overwrite = False,
     quiet: o.Quiet = False,
 ) -> None:
@@ -86,7 +89,7 @@ def audit(
     asked = checked_policy(policy) if policy is not None else None
     if asked is not None:
         options = replace(options, confirmatory=asked.confirmatory())
-    with bar() as progress:
+    with budgeted(memory), bar() as progress:
         made = fw.api.audit_table(
             tables, options, command=o.shell_command(context), progress=progress
         )
@@ -98,7 +101,7 @@ def audit(
         made.save(out, verdict=verdict, overwrite=overwrite, csv=csv)
     if not quiet:
         with reader_may_leave():
-            show_audit(made.result, str(Path(out, "report.html")))
+            show_audit(made.result, str(Path(out, "report.html")), made.view)
     if verdict:
         leave(verdict, quiet=quiet)
 
@@ -146,6 +149,7 @@ def gate(
         str | None, o.OUTPUT("Write it as JUnit XML, one test per endpoint.", "FILE")
     ] = None,
     markdown: Annotated[str | None, o.OUTPUT("Write it as a Markdown summary.", "FILE")] = None,
+    memory: o.Memory = None,
     overwrite: o.Overwrite = False,
     quiet: o.Quiet = False,
 ) -> None:
@@ -203,7 +207,7 @@ def gate(
             check_file(target, inputs=read, overwrite=overwrite, option=option)
     check_looks(looks, log)
     asked = checked_policy(policy)
-    with bar() as progress:
+    with budgeted(memory), bar() as progress:
         if stored is None:
             options = replace(options, confirmatory=asked.confirmatory())
             made = fw.api.audit_table(tables, options, progress=progress)
@@ -247,8 +251,20 @@ def leave(verdict: Verdict, *, quiet: bool) -> NoReturn:
 @o.takes
 def count(
     files: o.Files,
-    out: Annotated[str, o.OPTION("The cube, a Parquet file.", "FILE", show_default=False)],
     tables: Annotated[TableSpec, o.without("variants", "positive", "score_classes")],
+    out: Annotated[
+        str | None, o.OPTION("The cube, a Parquet file.", "FILE", show_default=False)
+    ] = None,
+    sql: Annotated[
+        bool,
+        WAREHOUSE(
+            "Print the count as SQL, and read nothing: FILE is a table of a warehouse.",
+            flag="--sql",
+        ),
+    ] = False,
+    dialect: Annotated[
+        str, WAREHOUSE("Whose SQL it is.", "|".join(DIALECTS), show_default=True)
+    ] = "duckdb",
     suppress_small: Annotated[
         bool,
         o.OUTPUT(
@@ -273,6 +289,7 @@ def count(
         str | None,
         PARTS("Count parts on a Ray cluster that shares the folder of --out.", "local|ADDRESS"),
     ] = None,
+    memory: o.Memory = None,
     overwrite: o.Overwrite = False,
     quiet: o.Quiet = False,
 ) -> None:
@@ -292,11 +309,23 @@ def count(
 
         fairweight count pairs.csv --count n --groups sex --out cube.parquet
 
+    Where rows must stay in a warehouse: the statements to run there (FILE is a table's name), with
+    checks of identity; their small result is audited anywhere:
+
+        fairweight count dense=logs.dense int8=logs.int8 --groups sex --sql --dialect bigquery
+
     Scores are not in a cube, so AUC and calibration need the tables themselves. With `--cluster`,
     or with several tasks, a column `unit` tells clusters or examples apart by digests.
     """
+    if sql:
+        if out is not None:
+            raise InputError("--sql prints statements and writes no cube; leave --out out.")
+        typer.echo(str(warehouse_count(tables, dialect)), nl=False)
+        return
+    if out is None:
+        raise InputError("--out is missing; name the Parquet file that the cube goes to.")
     check_file(out, inputs=tables.paths, overwrite=overwrite)
-    with bar() as progress:
+    with budgeted(memory), bar() as progress:
         cube = fw.api.count(
             tables,
             out,

@@ -96,7 +96,7 @@ def demo(
         )
         progress("writing the report", 0, 1)
         made.save(folder / "audit", overwrite=overwrite)
-    show_audit(made.result, str(folder / "audit" / "report.html"))
+    show_audit(made.result, str(folder / "audit" / "report.html"), made.view)
     console = plain_console()
     console.print(f"The same again, from the tables: {command}", soft_wrap=True)
     look = shlex.join(["fairweight", "view", str(folder)])

@@ -154,6 +154,15 @@ def _read(kind: type, name: str, value: Any) -> Any:
 
 
 Quiet: TypeAlias = Annotated[bool, OUTPUT("Print no summary.", flag="--quiet -q")]
+Memory: TypeAlias = Annotated[
+    str | None,
+    OUTPUT(
+        "Memory to hold at most, such as 4GB; beyond it tables spill to disk. Half of what is free "
+        "by default; no number depends on it.",
+        "SIZE",
+        flag="--memory",
+    ),
+]
 Overwrite: TypeAlias = Annotated[
     bool,
     OUTPUT(

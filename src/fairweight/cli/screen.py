@@ -25,6 +25,7 @@ from rich.table import Table
 
 if TYPE_CHECKING:
     from fairweight.auditing.result import AuditResult
+    from fairweight.report.view_model import View
     from fairweight.runs.runner import News
 
 ENDED = ("done", "cached", "failed", "stopped", "again")
@@ -58,11 +59,11 @@ def show_facts(facts: Mapping[str, str]) -> None:
     plain_console().print(grid)
 
 
-def show_audit(result: AuditResult, report: str) -> None:
+def show_audit(result: AuditResult, report: str, lead: View | None = None) -> None:
     """Print the summary of an audit, and where its report is."""
     from fairweight.report.terminal import show
 
-    show(result, Console(), report=report)
+    show(result, Console(), report=report, lead=lead)
 
 
 @contextmanager

@@ -312,6 +312,7 @@ def save(
     directory: str | Path,
     verdict: Verdict | None = None,
     *,
+    lead: View | None = None,
     overwrite: bool = False,
     csv: bool = False,
 ) -> None:
@@ -319,6 +320,8 @@ def save(
 
     Parameters
     ----------
+    lead
+        What is shown of the audit, where it is known already.
     csv
         Write the tables as CSV too.
     overwrite
@@ -327,7 +330,7 @@ def save(
     target = atomic_directory(Path(directory), overwrite=overwrite)
     with target as room, ThreadPoolExecutor(1) as beside:
         # Arrow and DuckDB write the tables while the page is made.
-        lead = view(result)
+        lead = lead or view(result)
         written = beside.submit(write, result, room, finding_document(lead.findings), csv=csv)
         (room / "report.html").write_text(render(result, verdict, lead), encoding="utf-8")
         written.result()

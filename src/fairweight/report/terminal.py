@@ -25,7 +25,7 @@ from fairweight.report.gate import (
 from fairweight.report.numbers import count
 from fairweight.report.sections import Section
 from fairweight.report.sentences import Topic
-from fairweight.report.view_model import view
+from fairweight.report.view_model import View, view
 
 if TYPE_CHECKING:
     from fairweight.auditing.gate.verdict import Verdict
@@ -37,20 +37,24 @@ _STYLES: dict[Topic, str] = {
 LEAST_WIDTH = 72  # for two scopes beside each other
 
 
-def show(result: AuditResult, console: Console, *, report: str | None = None) -> None:
-    """Print the summary and where the report is."""
-    console.print(summary(result))
+def show(
+    result: AuditResult, console: Console, *, report: str | None = None, lead: View | None = None
+) -> None:
+    """Print the summary, of `lead` where that is known already, and where the report is."""
+    console.print(summary(result, lead=lead))
     if report is not None:
         # Not folded to the width: a path that is broken up cannot be copied.
         console.print(Text(f"Report: {report}", style="bold"), soft_wrap=True)
 
 
-def summary(result: AuditResult, *, max_variants: int = 5, max_notes: int = 5) -> Group:
+def summary(
+    result: AuditResult, *, max_variants: int = 5, max_notes: int = 5, lead: View | None = None
+) -> Group:
     """A panel per variant, what holds for all of them, and notes.
 
     Every name is placed as plain text, so markup and escape sequences in names have no effect.
     """
-    made = view(result)
+    made = lead or view(result)
     first = made.sections[:max_variants]
     parts: list[RenderableType] = []
     for section in first:

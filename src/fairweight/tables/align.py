@@ -14,7 +14,7 @@ an outcome that is 0 or 1 is right or wrong.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
@@ -38,6 +38,7 @@ from fairweight.tables.connection import (
     reading,
     streaming,
 )
+from fairweight.tables.engines import are_distant, counted_there
 from fairweight.tables.groups import GroupChoice, cluster_suggestion, unused_note
 from fairweight.tables.identity import (
     OF_EXAMPLES,
@@ -50,6 +51,7 @@ from fairweight.tables.identity import (
 )
 from fairweight.tables.joins import Assembly, LeftOutExamples, left_out_note
 from fairweight.tables.layout import Layout, MemberColumns, recognise
+from fairweight.tables.logs.request import with_logs
 from fairweight.tables.roles import (
     Alignment,
     choose_groups,
@@ -148,9 +150,13 @@ def align(tables: TableSpec, *, further: bool = False, alone: bool = False) -> A
     alone
         Accept the baseline without any compressed variant.
     """
+    if are_distant(tables):
+        tables = counted_there(tables)
     workspace = Workspace()
     try:
+        tables, logged = with_logs(workspace, tables)
         layout = recognise(workspace, tables, alone=alone)
+        layout = replace(layout, notes=(*logged, *layout.notes))
         beside = {
             what: None if ref is None else open_source(workspace, ref.given)
             for what, ref in (

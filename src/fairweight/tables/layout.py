@@ -27,7 +27,8 @@ from fairweight.tables.connection import (
     reading,
 )
 from fairweight.tables.frequencies import read_counts
-from fairweight.tables.sources import Source, open_source
+from fairweight.tables.queries import open_tables
+from fairweight.tables.sources import Source
 from fairweight.tables.spec import Columns, TableSpec
 
 # Where the column of predictions, or of outcomes, is named.
@@ -116,10 +117,7 @@ def recognise(workspace: Workspace, request: TableSpec, *, alone: bool = False) 
             "wide table has one row for each example; give every run a column of its own: "
             "--prediction NAME=COL (or --outcome NAME=COL) again, and --members repeated."
         )
-    opened = [
-        (ref.variant, open_source(workspace, ref.given, name=ref.variant if ref.frame else None))
-        for ref in request.sources
-    ]
+    opened = open_tables(workspace, request)
     if names.count is not None:
         opened = [(name, read_counts(workspace, table, names.count)) for name, table in opened]
     if len(opened) == 1:

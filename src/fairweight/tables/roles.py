@@ -117,7 +117,7 @@ def find_identity(
     if task is not None:
         for table in tables:
             require(table, task, "--task (task=)")
-    elif all("task" in table.columns for table in tables):
+    elif "task" not in request.named_columns and all("task" in t.columns for t in tables):
         task = "task"
     first, count = tables[0], request.names.count
     if task is not None:

@@ -16,9 +16,16 @@ from typing import Any, TypeAlias
 
 from fairweight.base.fields import choice, option, options_of, plain, refuse, words
 from fairweight.errors import InputError
-from fairweight.tables.names import quoted, split_list, split_names, split_pair, written_list
+from fairweight.tables.names import (
+    quoted,
+    split_grouping,
+    split_list,
+    split_names,
+    split_pair,
+    written_list,
+)
 
-TABLES, COLUMNS = "Tables", "Columns"
+TABLES, COLUMNS, LOGS = "Tables", "Columns", "Logs of evaluations"
 Columns = Mapping[str, str | Sequence[str]]  # variant -> column, or one column per seed
 # What may be given: paths, and frames of any library; kept as a SourceRef (a tuple of them).
 AnyTable: TypeAlias = Any
@@ -148,6 +155,8 @@ FRAMES = {
     ("pyarrow", "Dataset"): "pyarrow Dataset",
     ("duckdb", "DuckDBPyRelation"): "DuckDB relation",
     ("_duckdb", "DuckDBPyRelation"): "DuckDB relation",
+    ("pyspark", "DataFrame"): "Spark DataFrame",
+    ("ibis", "Table"): "ibis table",
 }
 
 
@@ -310,6 +319,13 @@ def _write_several(names: str | Sequence[str]) -> list[str]:
     return [names] if isinstance(names, str) else list(names)
 
 
+def _read_number(text: str, flag: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        raise InputError(f"{flag} {text!r} is no number.") from None
+
+
 def _read_table(text: str, flag: str) -> SourceRef:
     return SourceRef(text)
 
@@ -333,10 +349,19 @@ class TableSpec:
     examples, train, variants
         Tables beside the predictions: of examples (groups, labels), of training labels, of models;
         paths or frames, kept as a `SourceRef`.
+    query
+        One SELECT on the table `data`, the rows of each table of predictions; its result is
+        audited in their place.
+    log_tasks, log_filter, allow_different
+        Of evaluation logs: only these tasks, the filter of lm-eval's answers, and settings that
+        may differ between the models.
+    score_threshold
+        Of detections: those with a lower score are left out; 0.5 by default.
     missing
         "error" or "drop": what to do about examples that some variant lacks.
     id, label, task, cluster, weight
-        Names of columns. `task` and `weight` are used by default where they exist.
+        Names of columns; `doc.subject` is a field of a column that holds records. `task` and
+        `weight` are used by default where they exist.
     predictions, scores
         For wide tables: variant to column, or to one column per seed.
     groups
@@ -391,6 +416,32 @@ class TableSpec:
         None,
         "One row per variant and seed; `parent` (dense:3) says what it was derived from.",
         TABLES, "--variants", "FILE", _read_table, _write_table,
+    )  # fmt: skip
+    query: str | None = option(
+        None,
+        "One SELECT on the table `data`, the rows of each FILE: its result is audited. It can read "
+        "nothing else.",
+        TABLES, "--query", "SQL",
+    )  # fmt: skip
+    log_tasks: Sequence[str] | None = option(
+        None, "Only these tasks of evaluation logs; by default all.",
+        LOGS, "--log-tasks", "a,b", read_names, _write_names,
+    )  # fmt: skip
+    log_filter: str | None = option(
+        None,
+        "Where lm-eval scores answers by several filters: the one to take; by default a task's "
+        "first.",
+        LOGS, "--log-filter", "NAME",
+    )  # fmt: skip
+    allow_different: Sequence[str] | None = option(
+        None,
+        "Settings that may differ between the logs (`prompts` too); they become a note.",
+        LOGS, "--allow-different", "a,b", read_names, _write_names,
+    )  # fmt: skip
+    score_threshold: float | None = option(
+        None,
+        "Detections with a lower score are left out; by default 0.5.",
+        LOGS, "--score-threshold", "X", _read_number,
     )  # fmt: skip
     missing: Missing | str = option(
         Missing.ERROR, "What to do about examples that some variant lacks.", TABLES, "--missing",
@@ -518,6 +569,12 @@ class TableSpec:
         if self.groups is not None:
             groups = [self.groups] if isinstance(self.groups, str) else self.groups
             becomes("groups", tuple(str(group) for group in groups))
+        for name in ("log_tasks", "allow_different"):
+            held = getattr(self, name)
+            if held is not None:
+                becomes(name, (held,) if isinstance(held, str) else tuple(map(str, held)))
+        if self.score_threshold is not None and not 0 <= float(self.score_threshold) <= 1:
+            raise refuse(self, "score_threshold", self.score_threshold, "give 0 to 1")
         if self.score_classes is not None:
             becomes("score_classes", tuple(map(_scalar, self.score_classes)))
         becomes("positive", _scalar(self.positive))
@@ -566,6 +623,19 @@ class TableSpec:
         """The files that are read, as they were given."""
         tables = (*self.sources, self.examples, self.train, self.variants)
         return [table.path for table in tables if table is not None and table.path is not None]
+
+    @property
+    def column_names(self) -> list[str]:
+        """Names of columns that were given, each once: of roles, of groups, of members."""
+        found = [*(getattr(self, name) for name in TEXTS), *self.clusters]
+        for named in (self.predictions, self.scores, self.outcome, self.denominator):
+            several = (
+                {} if named is None else named if isinstance(named, Mapping) else {"": (named,)}
+            )
+            found += [column for held in several.values() for column in held]
+        for group in self.groups or ():
+            found += split_grouping(group)
+        return list(dict.fromkeys(name for name in found if name is not None))
 
     def arguments(self, without: Sequence[str] = ()) -> list[str]:
         """The words behind `fairweight COMMAND` that read the same tables in the same way.

@@ -8,8 +8,10 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 
+import fairweight as fw
 from fairweight.auditing.result import AuditResult
 from fairweight.errors import InputError
 from fairweight.report.figures import (
@@ -289,3 +291,12 @@ def test_a_figure_of_another_package_brings_its_text(
     registry.FIGURES.remove("XX-1")
     with pytest.raises(InputError, match="A figure 'XX-2' has no text"):
         figure("XX-2")(lambda result, variant, task: dict(drawn))
+
+
+def test_a_plain_audit_draws_every_figure_or_says_why_not() -> None:
+    label = np.arange(200) % 2
+    int8 = np.where(np.arange(200) % 20 == 0, 1 - label, label)
+    plain = fw.audit(label, {"dense": label, "int8": int8}, n_boot=20).result
+    for entry in figures():
+        drawing = draw(entry.id, plain)
+        assert (drawing.spec is None) == bool(drawing.reason), entry.id

@@ -24,6 +24,7 @@ from fairweight.auditing.compare.influence import Changed, Influence
 from fairweight.auditing.compare.members import BATCH, Both, PerMember, StoredDraws, Values
 from fairweight.auditing.compare.retraining import Statistic, context, difference
 from fairweight.auditing.counts.counts import Counts, Tally, coins, resampler
+from fairweight.base.memory import budget
 from fairweight.base.types import Floats
 
 if TYPE_CHECKING:
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
 MOST_VALUES = 60_000_000  # replicates × rows kept in memory
 FEWEST_REPLICATES = 200
 BLOCK_VALUES = 1_000_000  # numbers per array that a thread works on: few calls, still in cache
+ARRAYS = 24  # of the width of a draw that evaluating it holds at a time
 MOST_PAIRED = 64  # members that unequal sides are repeated to, so that each has a partner
 
 Weights: TypeAlias = tuple[Floats, Floats]  # (draws, members) of either side
@@ -338,6 +340,11 @@ def in_batches(
     # Large blocks, because small ones spend their time in calls; yet work for every thread.
     share = -(-len(sizes) // (2 * workers))
     together = max(1, min(BLOCK_VALUES // max(width * BATCH, 1), share))
+    held = budget()
+    if held is not None:  # batches in memory at a time, all threads together
+        most = max(1, held // (8 * ARRAYS * BATCH * max(width, 1)))
+        workers = min(workers, most)
+        together = min(together, most // workers)
 
     def run(first: int) -> None:
         last = min(first + together, len(sizes))

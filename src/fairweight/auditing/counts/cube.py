@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
@@ -230,16 +230,38 @@ def compact(cube: Cube) -> Cube:
     """Merge equal cells and put them into the canonical order.
 
     Keys are folded column by column into one integer, made dense again before it could overflow,
-    so the cost is a few sorts of integers and no more memory than one column.
+    so the cost is a few sorts of integers and no more memory than one column. Columns after the
+    one that tells all cells apart (scores of many members) change neither cells nor order.
     """
-    keys: list[NDArray[np.int64]] = []
+    folded = np.zeros(cube.n_cells, dtype=np.int64)
+    size = 1
+    for key in _keys(cube):
+        width = int(key.max()) + 1 if len(key) else 1
+        if size > (2**62) // max(width, 1):
+            folded, size = _dense(folded)
+            if size == cube.n_cells:
+                break
+        folded = folded * width + key
+        size *= width
+    _, first, inverse = np.unique(folded, return_index=True, return_inverse=True)
+    if len(first) == cube.n_cells:
+        return select(cube, first)
+    merged = np.zeros(len(first), dtype=np.int64)
+    np.add.at(merged, inverse.reshape(-1), cube.count)
+    return replace(select(cube, first), count=merged)
+
+
+def _keys(cube: Cube) -> Iterator[NDArray[np.int64]]:
+    """What tells cells apart, as codes from 0 on, column by column in the canonical order."""
     if cube.task is not None:
-        keys.append(cube.task.astype(np.int64))
-    keys += [column.code.astype(np.int64) for column in cube.columns]
-    keys.append(cube.label.astype(np.int64))
-    keys += [cube.prediction[:, m].astype(np.int64) + 1 for m in range(len(cube.members))]
+        yield cube.task.astype(np.int64)
+    for column in cube.columns:
+        yield column.code.astype(np.int64)
+    yield cube.label.astype(np.int64)
+    for prediction in cube.prediction.T:
+        yield prediction.astype(np.int64) + 1
     if cube.unit is not None:
-        keys.append(cube.unit.astype(np.int64))
+        yield cube.unit.astype(np.int64)
     floats: list[Floats] = [] if cube.weight is None else [cube.weight]
     if cube.scores is not None:
         if cube.scores.score is not None:
@@ -251,22 +273,8 @@ def compact(cube: Cube) -> Cube:
     if cube.outcome is not None:
         held = (cube.outcome.numerator, cube.outcome.denominator)
         floats += [column for values in held if values is not None for column in values.T]
-    keys += [_dense(np.unique(values, return_inverse=True)[1])[0] for values in floats]
-
-    folded = np.zeros(cube.n_cells, dtype=np.int64)
-    size = 1
-    for key in keys:
-        width = int(key.max()) + 1 if len(key) else 1
-        if size > (2**62) // max(width, 1):
-            folded, size = _dense(folded)
-        folded = folded * width + key
-        size *= width
-    _, first, inverse = np.unique(folded, return_index=True, return_inverse=True)
-    if len(first) == cube.n_cells:
-        return select(cube, first)
-    merged = np.zeros(len(first), dtype=np.int64)
-    np.add.at(merged, inverse.reshape(-1), cube.count)
-    return replace(select(cube, first), count=merged)
+    for values in floats:
+        yield np.unique(values, return_inverse=True)[1].reshape(-1).astype(np.int64)
 
 
 def of_positions(cube: Cube, name: str) -> Cube:

@@ -785,7 +785,7 @@ LISTED: tuple[Table, ...] = (
     Table(
         "mixed_precision",
         "A model of which some units stay in float, chosen by group, beside others of its size "
-        "(`fairweight compress --policy`): on rows that none of them was chosen on.",
+        "(`compress --policy`): on rows that none of them was chosen on.",
         """
         variant      text    `mixed`; `full`: everything compressed; `by-average`: units chosen by
                              average accuracy; `random-0` …: units chosen at random; `weaker`: every

@@ -12,9 +12,12 @@ import pytest
 import typer.main
 from hypothesis import settings
 
+from fairweight.cli import screen
+
 pytest_plugins = ["tests.chromium"]
 
 ROOT = Path(__file__).resolve().parents[1]
+screen.LINE_EVERY = 1e6  # no lines of progress, however slow the machine is
 
 # Folders whose tests share audits, a browser, or libraries that take seconds to load.
 TOGETHER = ("tests/browser/", "tests/lab/", "tests/report/")

@@ -48,6 +48,7 @@ def audit(
     sensitive_features: Any = None,
     sample_id: ArrayLike | None = None,
     y_score: Mapping[str, ArrayLike] | None = None,
+    pos_label: Any = None,
     positive: Any = None,
     groups: str | Sequence[str] | None = None,
     train: Any = None,
@@ -82,7 +83,10 @@ def audit(
     y_true
         True labels, (n,).
     y_pred
-        Variant to predictions, (n,) or (n, seeds). The first is the baseline unless named.
+        Variant to predictions, (n,) or (n, seeds). The first is the baseline unless named. Of
+        class probabilities, (n, classes) as `predict_proba` gives them, the most probable class is
+        the prediction; columns are named by `score_classes`, by a DataFrame, or are the labels in
+        sorted order.
     baseline
         Which variant is the dense model.
     sensitive_features
@@ -90,8 +94,9 @@ def audit(
     y_score
         Variant to scores: (n,) of the positive class (binary) or the predicted one, or (n, classes)
         with classes in sorted order.
-    positive
-        The positive class of binary labels; 1, True, "1", "yes" and "true" need not be named.
+    pos_label
+        The positive class of binary labels, as in scikit-learn; 1, True, "1", "yes" and "true"
+        need not be named. `positive` is another name for it.
     groups
         Features and intersections (`["sex", "sex*age"]`); by default every feature.
     train
@@ -124,6 +129,7 @@ def audit(
         y_score=y_score,
         cluster=cluster,
         sample_weight=sample_weight,
+        score_classes=score_classes,
     )
     tables = TableSpec(
         (SourceRef(frame=ARRAYS, digest=digest_of_frame(table), held=table),),
@@ -135,12 +141,24 @@ def audit(
         cluster="cluster" if cluster is not None else None,
         train=train,
         variants=variants,
-        positive=positive,
-        score_classes=score_classes,
+        positive=_positive(pos_label, positive),
+        score_classes=columns.score_classes or score_classes,
         force=force,
     )
     options = _statistics(given)
-    return audit_table(tables, options, explain=explain, command=command, progress=progress)
+    made = audit_table(tables, options, explain=explain, command=command, progress=progress)
+    result = made.result
+    return Audit(replace(result, notes=(*columns.notes, *result.notes))) if columns.notes else made
+
+
+def _positive(pos_label: Any, positive: Any) -> Any:
+    """The positive class by either name."""
+    if pos_label is not None and positive is not None and pos_label != positive:
+        raise InputError(
+            f"pos_label={pos_label!r} and positive={positive!r} name two positive classes; give "
+            "pos_label alone."
+        )
+    return positive if pos_label is None else pos_label
 
 
 def audit_table(
@@ -148,15 +166,16 @@ def audit_table(
     options: AuditOptions | None = None,
     *,
     baseline: str | None = None,
-    predictions: Columns | None = None,
+    predictions: Columns | str | None = None,
     label: str = TableSpec.label,
     id: str = TableSpec.id,
     groups: str | Sequence[str] | None = None,
-    scores: Columns | None = None,
+    scores: Columns | str | None = None,
     task: str | None = None,
     examples: Any = None,
     train: Any = None,
     variants: Any = None,
+    pos_label: Any = None,
     positive: Any = None,
     cluster: str | Sequence[str] | None = None,
     weight: str | None = None,
@@ -166,6 +185,7 @@ def audit_table(
     prediction: str = TableSpec.prediction,
     score: str = TableSpec.score,
     score_classes: Sequence[Any] | None = None,
+    class_scores: str | Mapping[str, str] | None = None,
     query: str | None = None,
     log_tasks: Sequence[str] | None = None,
     log_filter: str | None = None,
@@ -210,7 +230,8 @@ def audit_table(
     options
         All statistics at once, in place of the arguments from `alpha` to `confirmatory`.
     predictions, scores
-        For wide tables: variant to column, or to one column per seed.
+        For wide tables: variant to column, or to one column per seed. A name alone is that of
+        every model's own table, as `prediction` and `score`.
     label, id, variant, seed, prediction, score, task, cluster, weight
         Names of the columns.
     count
@@ -219,6 +240,9 @@ def audit_table(
     groups
         Columns and intersections (`["sex", "age", "sex*age"]`); by default every column that looks
         like a group.
+    class_scores
+        A pattern of columns that hold the probability of each class: `"p_*"`, where the star is
+        the class; in a wide table a dict from variant to pattern.
     examples, train, variants
         Tables beside the predictions: of examples (groups, labels), of training labels, of models.
     query
@@ -280,7 +304,7 @@ def audit_table(
     >>> result.by_group.query("metric == 'accuracy'")[["group", "shift"]].values.tolist()
     [['site=x', 0.0], ['site=y', -0.05]]
     """
-    given = dict(locals())
+    given = {**locals(), "positive": _positive(pos_label, positive)}
     from fairweight.auditing.pipeline import audited
 
     names = [field.name for field in fields(TableSpec) if field.name in given]

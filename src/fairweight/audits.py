@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
     from fairweight.auditing.gate.verdict import Require, Verdict
     from fairweight.auditing.result import AuditResult
+    from fairweight.report.before_after import By
     from fairweight.report.view_model import View
     from fairweight.specs.policy import Policy
 
@@ -42,14 +43,17 @@ class Audit:
 
     @property
     def overall(self) -> pd.DataFrame:
+        """The rows of `results` over all examples."""
         return self._by("overall")
 
     @property
     def by_class(self) -> pd.DataFrame:
+        """The rows of `results` of each class, by its true label."""
         return self._by("class")
 
     @property
     def by_group(self) -> pd.DataFrame:
+        """The rows of `results` of each group, and of each intersection that was asked for."""
         return self._by("group")
 
     @property
@@ -59,6 +63,7 @@ class Audit:
 
     @property
     def confusion(self) -> pd.DataFrame:
+        """How often each class was predicted for each label, per variant and group."""
         return self.result.confusion
 
     @property
@@ -126,6 +131,34 @@ class Audit:
         """What was dropped, assumed, unused or not estimable."""
         return self.result.notes
 
+    def compare(
+        self, metric: str = "accuracy", *, by: By = "group", variant: str | None = None
+    ) -> pd.DataFrame:
+        """A metric before and after compression, one row per group.
+
+        Columns: `group, n, baseline, compressed, shift, low, high, finding`; before them `variant`
+        and `task`, where there are several.
+
+        Parameters
+        ----------
+        by
+            "group", "class" or "overall".
+        variant
+            Only this one.
+
+        Examples
+        --------
+        >>> import fairweight as fw
+        >>> y, site = [0, 1] * 200, ["x"] * 200 + ["y"] * 200
+        >>> made = fw.audit(y, {"dense": y, "int8": [0, 1] * 100 + [0, 0] * 100}, n_boot=100,
+        ...                 sensitive_features={"site": site})
+        >>> made.compare("accuracy")[["group", "n", "shift", "finding"]].values.tolist()
+        [['site=x', 200, 0.0, 'no clear change'], ['site=y', 200, -0.5, 'loses more than the rest']]
+        """
+        from fairweight.report.before_after import before_after
+
+        return before_after(self.result, metric, by=by, variant=variant)
+
     def worst_group_shift(self, variant: str | None = None) -> float:
         """The least shift of accuracy over all groups of all single columns."""
         from fairweight.auditing.metrics.harm import WORST_GROUP_SHIFT
@@ -159,8 +192,10 @@ class Audit:
             with 5 % / looks.
         """
         from fairweight.auditing.gate.verdict import decide
+        from fairweight.report.notebook import ShownVerdict
 
-        return decide(self.result, checked_policy(policy), require, looks=looks, log=log)
+        verdict = decide(self.result, checked_policy(policy), require, looks=looks, log=log)
+        return ShownVerdict.of(verdict)
 
     def save_html(self, path: str | Path, *, verdict: Verdict | None = None) -> Path:
         """Write the report as one page that needs no network, with a verdict of `gate` if given."""
@@ -303,10 +338,14 @@ class Audit:
         return fragment(self.result)
 
     def __repr__(self) -> str:
+        """What was compared, and the finding in one sentence."""
+        from fairweight.report.finding import findings
+        from fairweight.report.sentences import headline
+
         variants = ", ".join(self.result.variants)
         return (
-            f"<Audit of {variants} against {self.result.baseline}: "
-            f"{self.result.n_examples:,} examples, {len(self.results):,} rows of results>"
+            f"<Audit of {variants} against {self.result.baseline}, {self.result.n_examples:,} "
+            f"examples: {headline(findings(self.result))}>"
         )
 
 

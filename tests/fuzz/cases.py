@@ -333,6 +333,17 @@ class Draft:
             filler = FILLERS.get(name)
             if filler is not None and not self._said(option):
                 filler(self, option)
+        if self.number % 3 == 1:
+            self._shorten()
+
+    def _shorten(self) -> None:
+        """The other way to name a column of predictions: alone, where it is no NAME=COLUMN."""
+        long = "--prediction-column"
+        for place, word in enumerate(self.words):
+            if word == long and "=" not in self.words[place + 1]:
+                self.words[place] = "--prediction"
+            elif word.startswith(f"{long}=") and word.count("=") == 1:
+                self.words[place] = f"--prediction={word.partition('=')[2]}"
 
     def _said(self, option: str) -> bool:
         return any(word == option or word.startswith(option + "=") for word in self.words)

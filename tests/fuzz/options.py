@@ -54,6 +54,13 @@ def _overwrite(draft: Draft, option: str) -> None:
         draft.add(option)
 
 
+def _scores(draft: Draft, option: str) -> None:
+    """Class probabilities by a pattern; by the number of the case too."""
+    if draft.number % 97 == 13:
+        draft.add(option, (draft.number % 2 and "no such *") or "no star")
+        draft.must_refuse("--scores matches nothing")
+
+
 def _query(draft: Draft, option: str) -> None:
     """Also by the number of the case: a query for all rows changes nothing."""
     if draft.number % 20 == 11:
@@ -409,6 +416,7 @@ FILLERS: dict[str, Filler] = {
     "label": _unknown(0.008, "no such label"),
     "prediction": _unknown(0.008, "dense"),
     "score": _unknown(0.008, "dense"),
+    "scores": _scores,
     "groups": _unknown(0.01, "no such group"),
     "task": lambda draft, option: _task(draft, option),
     "cluster": _unknown(0.008, "no such cluster"),

@@ -27,6 +27,7 @@ FULL: dict[str, Any] = {
     "groups": ["sex", '"age, years"', "sex*site"], "task": "t", "cluster": "person", "weight": "w",
     "count": "n", "variant": "model", "seed": "run", "prediction": "says", "score": "sure",
     "positive": "yes", "score_classes": ["cat", "dog, small"], "force": True,
+    "class_scores": {"big": "p_*"},
     "labels_are": "positions",
 }  # fmt: skip
 # Fields that cannot stand beside some of those: an outcome has no predictions in columns.
@@ -169,7 +170,9 @@ def test_values_are_put_into_one_form() -> None:
 
 @pytest.mark.parametrize("held", [
     {}, {"sources": 3}, {"sources": [{"path": 7}]}, {"sources": [{"path": "a"}], "label": []},
-    {"sources": [{"path": "a"}], "groups": 5}, {"sources": [{"path": "a"}], "predictions": "x"},
+    {"sources": [{"path": "a"}], "groups": 5}, {"sources": [{"path": "a"}], "predictions": 5},
+        {"sources": [{"path": "a"}], "class_scores": 5},
+        {"sources": [{"path": "a"}], "class_scores": {"a": ["p_*"]}},
     {"sources": [{"path": "a"}], "examples": "e.csv"}, {"sources": [{"held": "a"}]},
     {"sources": [{"path": "a"}], "missing": "never"},
 ])  # fmt: skip

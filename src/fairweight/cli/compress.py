@@ -293,9 +293,8 @@ def compress(
     if teacher is not None and lesson is None:
         raise InputError("--teacher needs --distill LOSSES, such as --distill kd.")
     called = variant or variant_name(method, spec, lesson, after=card.variant)
-    place = place_of(out, called, card.seed, Path(model).parent)
-    if out is None and base_method(method).output == "onnx":
-        place = place.with_name(f"{place.name}.onnx")
+    suffix = ".onnx" if base_method(method).output == "onnx" else ""
+    place = place_of(out, called, card.seed, Path(model).parent, suffix=suffix, overwrite=overwrite)
     read = (model, training, teacher)
     if place.suffix == ".onnx":
         check_file(str(place), inputs=read, overwrite=overwrite)

@@ -5,6 +5,7 @@ What `compress` shares with it is here too.
 
 from __future__ import annotations
 
+from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 
@@ -13,7 +14,7 @@ from fairweight.base.files import check_folder
 from fairweight.base.trust import plain_name
 from fairweight.cli import options as o
 from fairweight.cli.screen import plain_console, training_bar
-from fairweight.errors import InputError
+from fairweight.errors import InputError, OutputError
 from fairweight.specs.data import Data
 from fairweight.specs.toml import read_spec, read_toml
 from fairweight.specs.training import Distillation, Model, Training
@@ -189,7 +190,11 @@ def train(
     onnx: Onnx = False,
     overwrite: o.Overwrite = False,
     out: Annotated[
-        str | None, o.OUTPUT("Where the model goes; by default models/VARIANT-SEED.", "DIR")
+        str | None,
+        o.OUTPUT(
+            "Where the model goes; by default models/VARIANT-SEED, with a number if that is taken.",
+            "DIR",
+        ),
     ] = None,
 ) -> None:
     """Train a network and write it as a folder: weights (safetensors), card (JSON), ONNX if wanted.
@@ -270,7 +275,7 @@ def train(
     pruning = None if method is None else {"method": method, **fields}
     lesson = distillation(distill, distill_option)
     called = variant or trained_name(pruning, lesson)
-    place = place_of(out, called, seed, Path("models"))
+    place = place_of(out, called, seed, Path("models"), overwrite=overwrite)
     own = None if init in PUBLISHED else init
     read = (backdoor, own, weights, training, teacher)
     check_folder(str(place), inputs=read, overwrite=overwrite, names=FILES)
@@ -295,12 +300,29 @@ def train(
     show_model(made)
 
 
-def place_of(out: str | None, called: str, seed: int, folder: Path) -> Path:
-    """Where a model goes: the place that was given, or a folder named after it."""
+def place_of(
+    out: str | None, called: str, seed: int, folder: Path, *, suffix: str = "", overwrite: bool
+) -> Path:
+    """Where a model goes: the place that was given, or one named after it; never over another.
+
+    A name that is taken gets a number: `dense-0-2`.
+    """
     if out is not None:
-        return Path(out)
+        place = Path(out)
+        if _is_model(place) and not overwrite:
+            raise OutputError(
+                f"'{out}' holds a model already; give another place (--out), or replace it "
+                "(--overwrite)."
+            )
+        return place
     plain_name(called, "The variant's name, which becomes the folder's (give --out),")
-    return folder / f"{called}-{seed}"
+    names = (f"{called}-{seed}{more}{suffix}" for more in ("", *(f"-{n}" for n in count(2))))
+    free = (folder / name for name in names)
+    return next(place for place in free if overwrite or not _is_model(place))
+
+
+def _is_model(place: Path) -> bool:
+    return (place.suffix == ".onnx" and place.is_file()) or (place / FILES[0]).is_file()
 
 
 def merged(first: dict[str, Any], second: dict[str, Any]) -> dict[str, Any]:

@@ -131,17 +131,18 @@ def photographs(
     *,
     size: Size,
     fit: Fit = "crop",
+    greyscale: bool = False,
     cache: Path | None = None,
     progress: Progress | None = None,
 ) -> Pixels:
-    """RGB pixels (files, height, width, 3) of files below `base`.
+    """Pixels (files, height, width, 3) of files below `base`, RGB; with `greyscale` of 1 channel.
 
     They are decoded once; changing a file, or the list of files, makes them anew.
     """
     if not names:
         raise InputError(f"'{base}' has no images; unpack the official download there.")
     target = target_of(size, fit, shape_of(base / names[0], named=str(base / names[0])))
-    target = Target(target.height, target.width, 3, target.fit)
+    target = Target(target.height, target.width, 1 if greyscale else 3, target.fit)
 
     def rows(start: int, stop: int) -> Pixels:
         return decode_all(((base / n, str(base / n)) for n in names[start:stop]), target)

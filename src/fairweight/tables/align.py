@@ -58,6 +58,7 @@ from fairweight.tables.roles import (
     find_column,
     find_identity,
     further_columns,
+    offered_columns,
     order_members,
     taken_columns,
     without_varying,
@@ -155,8 +156,6 @@ def align(tables: TableSpec, *, further: bool = False, alone: bool = False) -> A
     workspace = Workspace()
     try:
         tables, logged = with_logs(workspace, tables)
-        layout = recognise(workspace, tables, alone=alone)
-        layout = replace(layout, notes=(*logged, *layout.notes))
         beside = {
             what: None if ref is None else open_source(workspace, ref.given)
             for what, ref in (
@@ -164,6 +163,8 @@ def align(tables: TableSpec, *, further: bool = False, alone: bool = False) -> A
                 ("variants", tables.variants),
             )
         }  # fmt: skip
+        layout = recognise(workspace, tables, alone=alone, examples=beside["examples"])
+        layout = replace(layout, notes=(*logged, *layout.notes))
         shown = ", ".join(table.shown for table in layout.inputs)
         with reading(shown):
             return _aligned(Alignment(workspace, tables, alone, further), layout, beside)
@@ -252,7 +253,8 @@ def _aligned(
         kinds=kinds,
         numbers=range(len(parts)),
         label=request.names.label,
-        columns=shown,
+        columns=shown | {f"g{i}": column for i, column in enumerate(choice.columns)},
+        force=request.tables.force,
         outcome=outcome,
         limits=request.tables.range,
     )
@@ -282,8 +284,9 @@ def _aligned(
     notes.extend([unused] if unused is not None else [])
     if not clusters:
         taken = taken_columns(layout, identity, columns) | {*choice.columns}
-        free = [c for table in everywhere for c in table.columns if c not in taken]
-        suggestion = cluster_suggestion(free)
+        offers = offered_columns(layout, tables, examples)
+        free = {column: offer for column, offer in offers.items() if column not in taken}
+        suggestion = cluster_suggestion(request.connection, free)
         notes.extend([suggestion] if suggestion is not None else [])
     has_task = identity.task is not None
     training, models = beside["train"], beside["variants"]

@@ -15,7 +15,8 @@ from typing import Any, Literal
 
 from fairweight.errors import InputError, UnknownNameError
 from fairweight.tables.canonical import canonical, canonical_sql, is_whole
-from fairweight.tables.checks import require_plain
+from fairweight.tables.checks import refuse_unknown, require_plain
+from fairweight.tables.class_scores import with_class_scores
 from fairweight.tables.connection import (
     Workspace,
     is_integer,
@@ -100,9 +101,46 @@ class Layout:
     notes: tuple[str, ...] = ()
 
 
-def recognise(workspace: Workspace, request: TableSpec, *, alone: bool = False) -> Layout:
+def recognise(
+    workspace: Workspace,
+    request: TableSpec,
+    *,
+    alone: bool = False,
+    examples: Source | None = None,
+) -> Layout:
     """Open the source or sources and find the members in them; `alone`: one model will do."""
     names = Names.of(request)
+    opened = open_tables(workspace, request)
+    refuse_unknown(request, [table for _, table in opened], examples)
+    notes: tuple[str, ...] = ()
+    if request.class_scores is not None:
+        tables = [table for _, table in opened]
+        vectors = [
+            with_class_scores(
+                workspace,
+                table,
+                request.class_scores,
+                prediction=names.prediction,
+                scores=names.scores,
+                known=frozenset(request.predictions or ()) | {v for v, _ in _recognised(table)},
+            )
+            for table in tables
+        ]
+        opened = [(name, table) for (name, _), (table, _) in zip(opened, vectors, strict=True)]
+        notes = tuple(dict.fromkeys(note for _, note in vectors if note is not None))
+    found = _recognised_layout(workspace, opened, request, names, alone=alone)
+    return replace(found, notes=(*notes, *found.notes))
+
+
+def _recognised_layout(
+    workspace: Workspace,
+    opened: list[tuple[str | None, Source]],
+    request: TableSpec,
+    names: Names,
+    *,
+    alone: bool,
+) -> Layout:
+    """The layout of tables that are open."""
     predictions, scores = request.predictions, request.scores
     if isinstance(request.outcome, Mapping):
         predictions = request.outcome
@@ -117,7 +155,6 @@ def recognise(workspace: Workspace, request: TableSpec, *, alone: bool = False) 
             "wide table has one row for each example; give every run a column of its own: "
             "--prediction NAME=COL (or --outcome NAME=COL) again, and --members repeated."
         )
-    opened = open_tables(workspace, request)
     if names.count is not None:
         opened = [(name, read_counts(workspace, table, names.count)) for name, table in opened]
     if len(opened) == 1:
@@ -133,8 +170,12 @@ def recognise(workspace: Workspace, request: TableSpec, *, alone: bool = False) 
     long = all({names.variant, names.prediction} <= set(table.columns) for table in tables)
     if not any(explicit) and predictions is None and long:
         return _long(workspace, _union(workspace, tables), tuple(tables), names)
-    wide = predictions is not None or all(
-        names.prediction not in table.columns and len(_recognised(table)) > 1 for table in tables
+    wide = predictions is not None or (
+        names.prediction == Names.prediction
+        and all(
+            names.prediction not in table.columns and len(_recognised(table)) > 1
+            for table in tables
+        )
     )
     if not any(explicit) and wide:
         found = _with_denominators(
@@ -258,7 +299,9 @@ def _single(
             "(dense=a.csv int8=b.csv), or name a column for each model: --outcome dense=COL "
             "--outcome int8=COL."
         )
-    if _recognised(table) and not names.outcome:
+    if names.prediction != Names.prediction:  # named: no other column is taken in its place
+        require(table, names.prediction, _PLACE[names.outcome])
+    elif _recognised(table) and not names.outcome:
         return _wide(table, (table,), names, None, scores)
     if has_variant:
         require(table, names.prediction, _PLACE[names.outcome])
@@ -266,7 +309,8 @@ def _single(
         raise InputError(
             f"{table.shown} has the predictions of one model only ('{names.prediction}', no "
             f"'{names.variant}' column); give the compressed model's table too, as in: "
-            "dense=dense.csv int8=int8.csv."
+            "dense=dense.csv int8=int8.csv. If the table has a column for every model, name each: "
+            "--prediction dense=COLUMN --prediction int8=COLUMN."
         )
     raise InputError(
         f"{table.shown} has no recognisable predictions; its columns are: "
@@ -370,7 +414,8 @@ def _outcome_columns(table: Source, names: Names) -> dict[str, Any]:
 
 # --- wide --------------------------------------------------------------------------------------
 
-_STEMS = {"prediction": ("prediction", "pred"), "score": ("score",), "scores": ("scores",)}
+_STEMS = {"prediction": ("prediction", "pred"), "scores": ("scores",)}
+_STEMS["score"] = ("score", "prob", "proba", "probability")
 _STEMS["label_rank"] = ("label_rank",)
 
 
@@ -402,7 +447,8 @@ def _recognised(table: Source, role: str = "prediction") -> dict[tuple[str, str 
                 seed = f" (seed {member[1]})" if ":" in column + found[member] else ""
                 raise InputError(
                     f"{table.shown} has two columns for the {role} of '{member[0]}'{seed}: "
-                    f"'{found[member]}' and '{column}'; say which with --prediction NAME=COLUMN."
+                    f"'{found[member]}' and '{column}'; say which with "
+                    f"{'--prediction' if role == 'prediction' else '--score'} NAME=COLUMN."
                 )
             found[member] = column
     return found
@@ -437,6 +483,12 @@ def _wide(
         if predictions is not None
         else _recognised(table)
     )
+    if names.score != Names.score and not names.outcome:
+        require(table, names.score, "--score NAME=COLUMN (scores=)")
+        raise InputError(
+            f"{table.shown} has a column of predictions for every model, and '{names.score}' is "
+            f"given as the scores of all of them; say whose they are: --score NAME={names.score}."
+        )
     score = {} if names.outcome else _recognised(table, "score")
     vectors = {} if names.outcome else _recognised(table, "scores")
     if scores is not None:

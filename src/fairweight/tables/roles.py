@@ -180,7 +180,7 @@ def choose_groups(
     examples: Source | None,
     columns: Mapping[str, str | None],
 ) -> GroupChoice:
-    offers = _offers(layout, tables, examples)
+    offers = offered_columns(layout, tables, examples)
     if request.tables.groups is not None:
         allowed = {
             column: offer
@@ -203,13 +203,16 @@ def further_columns(
     taken = {*taken_columns(layout, identity, columns), *choice.columns, "image"}
     return tuple(
         column
-        for column, offer in _offers(layout, tables, examples).items()
+        for column, offer in offered_columns(layout, tables, examples).items()
         if column not in taken
         and (is_number(offer.kind) or is_text(offer.kind) or offer.kind == "BOOLEAN")
     )
 
 
-def _offers(layout: Layout, tables: Sequence[Source], examples: Source | None) -> dict[str, Offer]:
+def offered_columns(
+    layout: Layout, tables: Sequence[Source], examples: Source | None
+) -> dict[str, Offer]:
+    """Every column of the predictions and of the examples table."""
     offers: dict[str, Offer] = {}
     for table in (*tables, *([examples] if examples is not None else [])):
         sharing = sum(part.source is table for part in layout.parts) if layout.kind == "long" else 1

@@ -265,6 +265,30 @@ def read_pairs(given: Sequence[str], flag: str) -> dict[str, tuple[str, ...]] | 
     return found or None
 
 
+def read_patterns(given: Sequence[str], flag: str) -> dict[str, str] | str | None:
+    """`p_*` for tables of one model each, or `NAME=p_NAME_*` for every model of a wide table.
+
+    >>> read_patterns(["p_*"], "--scores"), read_patterns(["int8=q_*"], "--scores")
+    ('p_*', {'int8': 'q_*'})
+    """
+    found = read_columns(given, flag)
+    if found is None or isinstance(found, str):
+        return found
+    for name, patterns in found.items():
+        if len(patterns) > 1:
+            raise InputError(
+                f"{flag} gives two patterns for '{name}'; give one: class probabilities of several "
+                "seeds need a table per seed."
+            )
+    return {name: patterns[0] for name, patterns in found.items()}
+
+
+def _write_patterns(patterns: str | Mapping[str, str]) -> list[str]:
+    if isinstance(patterns, str):
+        return [patterns]
+    return _write_pairs({name: (pattern,) for name, pattern in patterns.items()})
+
+
 def _write_pairs(columns: Columns) -> list[str]:
     return [
         f"{quoted(name) if '=' in name else name}={column}"
@@ -280,8 +304,8 @@ def read_columns(given: Sequence[str], flag: str) -> str | dict[str, tuple[str, 
     ('wer', {'dense': ('a',), 'int8': ('b',)})
     """
     whole = [item for item in given if split_pair(item) is None]
-    if not whole:
-        return read_pairs(given, flag)
+    if not whole or any("=" in item or not item.strip() for item in whole):
+        return read_pairs(given, flag)  # which refuses what is neither
     if len(given) > 1:
         raise InputError(
             f"{flag} was given as {' and '.join(map(repr, given))}; give one column ({flag} COL), "
@@ -363,7 +387,8 @@ class TableSpec:
         Names of columns; `doc.subject` is a field of a column that holds records. `task` and
         `weight` are used by default where they exist.
     predictions, scores
-        For wide tables: variant to column, or to one column per seed.
+        For wide tables: variant to column, or to one column per seed. A name alone is that of
+        every model's own table, as `prediction` and `score`.
     groups
         Columns and intersections (`["sex", "age", "sex*age"]`); by default every column that looks
         like a group.
@@ -387,6 +412,9 @@ class TableSpec:
         The positive class of binary labels; 1, True, "1", "yes" and "true" need not be named.
     score_classes
         The classes that lists of `scores` refer to, in their order.
+    class_scores
+        A pattern of columns that hold the probability of each class: `"p_*"`, where the star is
+        the class; in a wide table a dict from variant to pattern.
     force
         Take labels and predictions that do not look like classes (measurements, scores, right or
         wrong) as they are.
@@ -452,14 +480,14 @@ class TableSpec:
     predictions: Columns | None = option(
         None,
         "In a wide table, the column with a variant's predictions; repeat it for every variant, "
-        "and for every seed of a variant.",
-        COLUMNS, "--prediction", "NAME=COL", read_pairs, _write_pairs, repeated=True,
+        "and for every seed of a variant. COL alone: the column in every model's own file.",
+        COLUMNS, "--prediction", "[NAME=]COL", read_columns, _write_pairs, repeated=True,
     )  # fmt: skip
     scores: Columns | None = option(
         None,
         "The same for scores: probability of the positive class (two classes) or of the predicted "
         "one (more classes).",
-        COLUMNS, "--score", "NAME=COL", read_pairs, _write_pairs, repeated=True,
+        COLUMNS, "--score", "[NAME=]COL", read_columns, _write_pairs, repeated=True,
     )  # fmt: skip
     groups: str | Sequence[str] | None = option(
         None,
@@ -498,6 +526,13 @@ class TableSpec:
         None,
         "Class of each entry of the score vectors, if the file does not say.",
         COLUMNS, "--score-classes", "a,b,c", read_names, _write_names,
+    )  # fmt: skip
+    class_scores: str | Mapping[str, str] | None = option(
+        None,
+        "Columns with the probability of each class, such as p_cat and p_dog: the star is the "
+        "class. Without a column of predictions the most probable class is predicted. In a wide "
+        "table: dense=p_dense_*.",
+        COLUMNS, "--scores", "[NAME=]p_*", read_patterns, _write_patterns, repeated=True,
     )  # fmt: skip
     outcome: str | Columns | None = option(
         None,
@@ -550,6 +585,15 @@ class TableSpec:
             becomes("cluster", names[0] if len(names) == 1 else names)
             if not 1 <= len(set(names)) == len(names) <= 2:
                 raise refuse(self, "cluster", names, "give one column, or two different ones")
+        for name, alone in (("predictions", "prediction"), ("scores", "score")):
+            given = getattr(self, name)
+            if isinstance(given, str):  # a column's name alone: that of every model's own table
+                other = getattr(self, alone)
+                if other not in (alone, given):
+                    flag = options_of(self)[alone][1].flag
+                    raise refuse(self, name, given, f"{flag} ({alone}=) says {other!r}; give one")
+                becomes(alone, given)
+                becomes(name, None)
         self._check_outcome(becomes)
         if self.repeat is not None and self.seed != options_of(self)["seed"][0].default:
             raise refuse(self, "repeat", self.repeat, "give it or --seed-column, not both")
@@ -561,14 +605,21 @@ class TableSpec:
             if getattr(self, name) is not None:
                 becomes(name, SourceRef.of(getattr(self, name)))
         for name in ("predictions", "scores", "outcome", "denominator"):
-            held = getattr(self, name)
-            alone = name in ("outcome", "denominator") and isinstance(held, str)
-            if held is not None and not alone:
+            held: Any = getattr(self, name)
+            if held is not None and not isinstance(held, str):
                 several = {k: [v] if isinstance(v, str) else v for k, v in held.items()}
                 becomes(name, {str(k): tuple(map(str, v)) for k, v in several.items()})
         if self.groups is not None:
             groups = [self.groups] if isinstance(self.groups, str) else self.groups
             becomes("groups", tuple(str(group) for group in groups))
+        patterns: Any = self.class_scores
+        if isinstance(patterns, Mapping):
+            texts = all(isinstance(one, str) for one in patterns.values())
+            becomes("class_scores", {str(name): one for name, one in patterns.items()})
+        else:
+            texts = patterns is None or isinstance(patterns, str)
+        if not texts:
+            raise refuse(self, "class_scores", patterns, "give a pattern as text, such as p_*")
         for name in ("log_tasks", "allow_different"):
             held = getattr(self, name)
             if held is not None:
@@ -602,6 +653,8 @@ class TableSpec:
                 self, "predictions", dict(self.predictions),
                 "beside --outcome name the models by --outcome NAME=COL",
             )  # fmt: skip
+        if self.class_scores is not None:
+            raise refuse(self, "class_scores", self.class_scores, "leave it out beside --outcome")
         if self.range is None:
             return
         low, high = (float(end) for end in self.range)

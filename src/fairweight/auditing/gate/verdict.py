@@ -409,6 +409,7 @@ class Verdict:
 
     @property
     def passed(self) -> bool:
+        """Whether every requirement is shown to hold; false where the data cannot tell."""
         return self.outcome == PASS
 
     @property

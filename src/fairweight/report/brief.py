@@ -22,11 +22,20 @@ from fairweight.report.finding import (
     RuledOut,
     ScopeFinding,
     Standing,
-    margin_of,
     ranked,
+    unit_of_audit,
 )
 from fairweight.report.members import REPEATED, worded
-from fairweight.report.numbers import count, percent, points, points_interval, size_in_points
+from fairweight.report.numbers import (
+    count,
+    level,
+    loss_that_matters,
+    points,
+    points_interval,
+    size_in_points,
+    unit,
+    written_in,
+)
 from fairweight.report.sentences import (
     INDEPENDENT,
     NAME,
@@ -99,6 +108,11 @@ class Brief:
 
 def brief(result: AuditResult, found: Sequence[Finding], verdict: Verdict | None = None) -> Brief:
     """The five lines over all variants, a line for each of them, and at most three caveats."""
+    with written_in(unit_of_audit(result)):
+        return _brief(result, found, verdict)
+
+
+def _brief(result: AuditResult, found: Sequence[Finding], verdict: Verdict | None) -> Brief:
     by_rank = [standing.finding for standing in ranked(found)]
     first = list(found) if len(found) <= NAMED else by_rank
     lines: tuple[Line, ...] = (
@@ -134,17 +148,18 @@ def brief(result: AuditResult, found: Sequence[Finding], verdict: Verdict | None
 
 def finding_document(found: Sequence[Finding], first: Brief) -> dict[str, Any]:
     """The finding in words, as audit.json holds it."""
-    return {
-        "headline": headline(found),
-        "beyond_retraining": beyond_retraining(found),
-        "brief": {
-            "compared": first.compared,
-            "lines": {line.heading: line.text for line in first.lines},
-            "variants": {line.heading: line.text for line in first.variants},
-            "caveats": [caveat.text for caveat in first.caveats],
-        },
-        "variants": {one.variant: [said.text for said in sentences(one)] for one in found},
-    }
+    with written_in(found[0].unit):
+        return {
+            "headline": headline(found),
+            "beyond_retraining": beyond_retraining(found),
+            "brief": {
+                "compared": first.compared,
+                "lines": {line.heading: line.text for line in first.lines},
+                "variants": {line.heading: line.text for line in first.variants},
+                "caveats": [caveat.text for caveat in first.caveats],
+            },
+            "variants": {one.variant: [said.text for said in sentences(one)] for one in found},
+        }
 
 
 def compared(result: AuditResult, found: Sequence[Finding]) -> str:
@@ -229,7 +244,7 @@ def _losing(scope: ScopeFinding) -> str:
 
 
 def _falls(change: Change | None) -> bool:
-    return change is not None and not missing(change.high) and change.high < 0
+    return change is not None and not missing(change.high) and change.gains[2] < 0
 
 
 def _loses_more(finding: Finding) -> str:
@@ -260,7 +275,7 @@ def _ruled_out(found: Sequence[Finding]) -> tuple[str, ...]:
     known = [(shown(f.variant, NAME), own) for f in found if (own := f.ruled_out) is not None]
     if not known:
         return ()
-    margin = f"a loss beyond {100 * known[0][1].margin:g} points"
+    margin = f"a loss beyond {loss_that_matters(known[0][1].margin)}"
     if len(known) == 1:
         return (_certain_and_open(known[0][1]),)
     if len(known) <= NAMED:
@@ -281,7 +296,7 @@ def _ruled_out(found: Sequence[Finding]) -> tuple[str, ...]:
 
 def _certain_and_open(own: RuledOut) -> str:
     """For how many a loss beyond the margin is ruled out, for whom shown, and who is open."""
-    said = f"a loss beyond {100 * own.margin:g} points for {own.whom}"
+    said = f"a loss beyond {loss_that_matters(own.margin)} for {own.whom}"
     said += f", shown for {count(own.shown)}" if own.shown else ""
     if not own.open or missing(own.open[0].largest):
         return said
@@ -305,7 +320,9 @@ def _too_small(result: AuditResult, found: Sequence[Finding]) -> str:
     parts = []
     if needed:
         rows = sorted(needed.values(), key=lambda row: -row[1])
-        loss = f"to find a {100 * margin_of(result):g}-point loss"
+        size = loss_that_matters(next(b.reference for f in found for b in f.blind))
+        loss = f"to find a {size.removesuffix(' points')}-point loss"
+        loss = loss if unit().share else f"to find a loss of {size}"
         whose = Parts.of(found[0].model.shifts).share(len(rows))
         if len(rows) <= NAMED:
             whose = joined([name for name, _, _ in rows])
@@ -346,8 +363,8 @@ def _span(numbers: Sequence[float]) -> str:
 def _of_baseline(found: Sequence[Finding]) -> str:
     change = found[0].model.overall
     if change is None or missing(change.baseline):
-        return "accuracy not known."
-    return f"accuracy {percent(change.baseline)}."
+        return f"{unit().name} not known."
+    return f"{unit().name} {level(change.baseline)}."
 
 
 def _what(finding: Finding) -> str:
@@ -378,7 +395,7 @@ def _shown_loss(scope: ScopeFinding) -> str:
         return f"loses {size_in_points(change.shift)} overall; {nobody}"
     if scope.loses:
         return f"{_losing(scope)}; {nobody}"
-    if change is not None and not missing(change.low) and change.low > 0:
+    if change is not None and not missing(change.low) and change.gains[1] > 0:
         return f"no loss found; gains {size_in_points(change.shift)} overall"
     return "no loss found"
 
@@ -406,7 +423,7 @@ def _certain(finding: Finding) -> list[str]:
     own = finding.ruled_out
     if own is None:
         return []
-    said = f"a loss beyond {100 * own.margin:g} points is ruled out for {own.whom}"
+    said = f"a loss beyond {loss_that_matters(own.margin)} is ruled out for {own.whom}"
     loses = bool(finding.model.loses) or _falls(finding.model.overall)
     if not own.number and not loses and own.open and not missing(own.open[0].largest):
         said += f" (up to {size_in_points(own.open[0].largest)} is possible)"
@@ -431,10 +448,12 @@ def _caveats(result: AuditResult, by_rank: Sequence[Finding]) -> list[Caveat]:
     if not members.population:
         found.append(Caveat(worded(ONE_PAIR, members.kind), "one-pair"))
     elif change is not None and not missing(change.noise_floor):
-        words = worded("For scale: retraining the dense model moves accuracy by", members.kind)
+        words = worded("For scale: retraining the dense model moves", members.kind)
         moved = f"{shown(first.variant, NAME)} typically moved it by"
         sizes = [size_in_points(size) for size in (change.noise_floor, change.matched)]
-        found.append(Caveat(f"{words} up to {sizes[0]}; {moved} {sizes[1]}.", "retraining"))
+        found.append(
+            Caveat(f"{words} {unit().name} by up to {sizes[0]}; {moved} {sizes[1]}.", "retraining")
+        )
     elif len(first.verdicts) < 2:
         found.append(Caveat(worded(TOO_FEW_MEMBERS, members.kind), "one-pair"))
     if not first.clustered:

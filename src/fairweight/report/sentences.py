@@ -27,11 +27,14 @@ from fairweight.report.finding import (
 from fairweight.report.members import worded
 from fairweight.report.numbers import (
     count,
+    level,
+    loss_that_matters,
     p_value,
     percent,
     points,
     points_interval,
     size_in_points,
+    unit,
 )
 
 Topic = Literal[
@@ -145,10 +148,8 @@ def pair(finding: Finding) -> str:
     if finding.members.population:
         variant += f" ({counted(finding.members.compressed, 'member')})"
         baseline += f" ({count(finding.members.baseline)})"
-    return (
-        f"{variant} against {baseline} on "
-        f"{count(finding.n_examples)} examples, {count(finding.n_classes)} classes."
-    )
+    classes = f", {count(finding.n_classes)} classes" if finding.n_classes else ""
+    return f"{variant} against {baseline} on {count(finding.n_examples)} examples{classes}."
 
 
 def overall_accuracy(change: Change | None) -> str:
@@ -156,11 +157,11 @@ def overall_accuracy(change: Change | None) -> str:
     if change is not None and missing(change.shift) and not missing(change.compressed):
         return f"{percent(change.compressed)} of predictions changed; there are no labels"
     if change is None or missing(change.shift):
-        return "accuracy cannot be estimated"
+        return f"{unit().name} cannot be estimated"
     # A shift of −0.02 points beside 97.1 → 97.0 would look like a slip.
     digits = 2 if abs(change.compressed - change.baseline) < 0.001 else 1
     return (
-        f"accuracy {percent(change.baseline, digits)} → {percent(change.compressed, digits)}: "
+        f"{unit().name} {level(change.baseline, digits)} → {level(change.compressed, digits)}: "
         f"{points_interval(change.shift, change.low, change.high)}"
     )
 
@@ -173,13 +174,14 @@ def runs(finding: Finding) -> list[str]:
     sides = []
     for side in finding.runs:
         values = [
-            percent(value).removesuffix(" %")
+            level(value).removesuffix(" %")
             + (f" (member {shown(seed)}, far from the others)" if seed in side.far else "")
             for seed, value in zip(side.seeds, side.accuracy, strict=True)
         ]
         sides.append(f"{shown(side.variant)} {', '.join(values)}")
     return [
-        f"Accuracy of each member, in %: {'; '.join(sides)}. "
+        f"{capitalised(unit().name)} of each member{', in %' if unit().share else ''}: "
+        f"{'; '.join(sides)}. "
         + worded("Limits about the method assume", finding.members.kind)
         + " that no run fails: if runs sometimes fail, more members are needed."
     ]
@@ -209,8 +211,8 @@ def columns(verdict: ScopeFinding) -> list[str]:
         apart = verdict.apart(column)
         if apart and not any(payer.key in paying for payer in apart):
             # Nobody in the column loses more than the rest: who then makes the difference?
-            first = next((payer for payer in apart if payer.shift > 0), apart[0])
-            did = "did better" if first.shift > 0 else "gained less"
+            first = next((payer for payer in apart if payer.gain > 0), apart[0])
+            did = "did better" if first.gain > 0 else "gained less"
             said += f": {name_of(first)} {did} than the rest, by {size_in_points(first.shift)}"
         if not missing(column.within_p):
             within = p_value(column.within_p)
@@ -276,9 +278,10 @@ def loses(verdict: ScopeFinding, limit: int = 5) -> list[str]:
     if not losing:
         return [f"No {Parts.of(verdict.shifts).one} shows a clear loss."]
     if len(losing) == every > 1 and not verdict.pays_more:
-        sizes = [100 * abs(payer.shift) for payer in losing]
+        sizes = sorted(abs(payer.shift) for payer in losing)
+        least, most = (size_in_points(size) for size in (sizes[0], sizes[-1]))
         many = Parts.of(verdict.shifts).many
-        return [f"All {many}, by {min(sizes):.1f} to {max(sizes):.1f} points."]
+        return [f"All {many}, by {least.removesuffix(' points')} to {most}."]
     rest = [payer for payer in losing if payer != verdict.most]
     lines = [f"{name_of(payer)}: {shift_and_n(payer)}." for payer in rest[:limit]]
     return lines + _and_more(len(rest), limit)
@@ -307,7 +310,8 @@ def gained_less(verdict: ScopeFinding, limit: int = 5) -> list[str]:
 
 def by_how_much(payer: Change) -> str:
     """A harmful excess as a size: how much more somebody loses than the rest."""
-    return points_interval(-payer.shift, -payer.high, -payer.low).replace("+", "")
+    gain, low, high = payer.gains
+    return points_interval(-gain, -high, -low).replace("+", "")
 
 
 def ruled_out(finding: Finding, limit: int = 3) -> list[str]:
@@ -315,7 +319,7 @@ def ruled_out(finding: Finding, limit: int = 3) -> list[str]:
     found = finding.ruled_out
     if found is None:
         return []
-    said = f"A loss beyond {100 * found.margin:g} points is ruled out for {found.whom}"
+    said = f"A loss beyond {loss_that_matters(found.margin)} is ruled out for {found.whom}"
     if found.shown:
         said += f" and shown for {count(found.shown)}"
     if not found.open:
@@ -358,7 +362,7 @@ def retraining(finding: Finding, limit: int = 5) -> list[str]:
     if overall is not None and not missing(overall.noise_floor):
         size = min(members.baseline // 2, members.compressed)
         lines.append(
-            f"{worded('Retraining the dense model', members.kind)} moves accuracy by "
+            f"{worded('Retraining the dense model', members.kind)} moves {unit().name} by "
             f"{_moved(overall)}, {counted(size, 'member')} against {count(size)}."
         )
     losing = {change.key for verdict in finding.verdicts for change in verdict.loses}
@@ -394,9 +398,9 @@ def cannot_tell(finding: Finding, limit: int = 5) -> list[str]:
             )
         )
     if finding.blind:
-        reference = 100 * finding.blind[0].reference
+        reference = loss_that_matters(finding.blind[0].reference)
         lines.append(
-            f"Too few examples to find a {reference:g}-point loss reliably: "
+            f"Too few examples to find a loss of {reference} reliably: "
             + _listed(
                 [f"{name_of(b)} ({count(b.n)} examples{needed(b)})" for b in finding.blind], limit
             )
@@ -531,7 +535,7 @@ def _headline(standings: Sequence[Standing], n_variants: int) -> str:
     if n_variants == 1:
         if found is None or verdict.scope == "method":
             return f"{said}."
-        said += f"; a loss beyond {100 * found.margin:g} points is ruled out for {found.whom}"
+        said += f"; a loss beyond {loss_that_matters(found.margin)} is ruled out for {found.whom}"
         left = found.of - found.number
         if left and not missing(found.largest):
             others = "the other one" if left == 1 else "the others"
@@ -550,8 +554,8 @@ def _headline(standings: Sequence[Standing], n_variants: int) -> str:
     every = [found for found in certain if found is not None and found.number == found.of]
     if every:
         said += (
-            f"; in {count(len(every))} a loss beyond {100 * every[0].margin:g} points is ruled out "
-            "for every class and group"
+            f"; in {count(len(every))} a loss beyond {loss_that_matters(every[0].margin)} is "
+            "ruled out for every class and group"
         )
     return f"{said}."
 

@@ -154,7 +154,7 @@ def test_constraints_name_versions_and_no_places() -> None:
 def test_extras_are_those_of_the_design() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     assert set(project["optional-dependencies"]) == {
-        "all", "explain", "lab", "ray", "tflite", "web",
+        "all", "explain", "frames", "lab", "ray", "sql", "tflite", "web",
     }  # fmt: skip
 
 

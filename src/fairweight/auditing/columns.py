@@ -745,8 +745,8 @@ LISTED: tuple[Table, ...] = (
     Table(
         "sensitivity",
         "Which unit of the network (a layer or a block) does the harm: a row per unit and group, "
-        "from `fairweight sensitivity`. Units are ranked on one half of the examples, every number "
-        "comes from the other; limits hold for all units and groups at once.",
+        "from the command `sensitivity`. Units are ranked on one half of the examples, every "
+        "number comes from the other; limits hold for all units and groups at once.",
         """
         variant                text    the full compression
         unit                   text    the layer or block
@@ -785,7 +785,7 @@ LISTED: tuple[Table, ...] = (
     Table(
         "mixed_precision",
         "A model of which some units stay in float, chosen by group, beside others of its size "
-        "(`fairweight compress --policy`): on rows that none of them was chosen on.",
+        "(`compress` with a policy): on rows that none of them was chosen on.",
         """
         variant      text    `mixed`; `full`: everything compressed; `by-average`: units chosen by
                              average accuracy; `random-0` …: units chosen at random; `weaker`: every

@@ -503,7 +503,8 @@ def find(result: AuditResult, variant: str | None = None) -> Finding:
 
     families = [verdict(result, name, "model", alpha)]
     model, method = lead_verdict(result, families[0]), None
-    if of_scope(result.results[result.results["variant"] == name], "method").any():
+    own = result.results["variant"] == name
+    if (own & of_scope(result.results, "method")).any():
         family = verdict(result, name, "method", alpha)
         families += [] if family.reason is not None else [family]
         method = lead_verdict(result, family)

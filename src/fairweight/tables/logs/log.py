@@ -222,7 +222,7 @@ def common_values(samples: pa.Table, kind: str = "value") -> list[str]:
 
 # Reading: one module per tool, each with `finds(path)` and `read(path, request)`.
 
-READERS = ("lm_eval", "inspect_ai", "helm")
+READERS = ("lm_eval", "inspect_ai", "helm", "lighteval")
 Reader: TypeAlias = Callable[[Path, LogRequest], Log]
 
 

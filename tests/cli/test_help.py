@@ -22,7 +22,7 @@ def test_the_commands_of_the_design() -> None:
     assert set(COMMANDS) == {
         "audit", "gate", "plan", "choose", "count", "exemplars", "explain", "preflight", "mitigate",
         "metrics",
-        "train", "compress", "predict", "similarity", "methods", "datasets", "study",
+        "train", "compress", "predict", "similarity", "sensitivity", "methods", "datasets", "study",
         "demo", "report", "view",
     }  # fmt: skip
 

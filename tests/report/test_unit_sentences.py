@@ -16,6 +16,16 @@ def test_what_comes_back_and_what_it_costs(explained: AuditResult) -> None:
     ]
 
 
+def test_what_comes_back_may_be_nothing(explained: AuditResult) -> None:
+    table = explained.explanations["sensitivity"]
+    own = table[table["variant"] == explained.variants[0]].assign(recovered_low=-0.01)
+    (said,) = unit_sentences(own)
+    assert (
+        "9.0 [−1.0, 13.0] come back when stem is not compressed: more than with the other" in said
+    )
+    assert "but perhaps nothing; that costs 1.2 %" in said
+
+
 def test_nothing_stands_out(explained: AuditResult) -> None:
     table = explained.explanations["sensitivity"]
     own = table[table["variant"] == explained.variants[0]].assign(stands_out=False)

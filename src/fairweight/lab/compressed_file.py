@@ -17,6 +17,7 @@ from fairweight.data.dataset import Images
 from fairweight.errors import InputError
 from fairweight.lab.artifacts import Card
 from fairweight.lab.batches import INPUTS, Scaling
+from fairweight.lab.compression.calibration import calibration_rows
 from fairweight.lab.compression.registry import Method, methods
 from fairweight.lab.loaders import PICKLES, OnnxInput, open_program, session_of
 from fairweight.lab.onnx_models import (
@@ -140,6 +141,8 @@ def compress_file(
             raise InputError(
                 f"{shown} takes {np.dtype(wanted.type).name}; give the model exported in float32."
             )
+        if getattr(spec, "calibration", "first") != "first":
+            data = _drawn(data, card, spec, root)
         inputs = _inputs(
             data, card, max(spec.calibration_examples, COMPARED), wanted, scaling, root, shown
         )
@@ -173,6 +176,19 @@ def compress_file(
     examples = 0 if inputs is None else len(inputs)
     note = None if QUANTISED & {node.op_type for node in made.graph.node} else STORED_AS_FLOATS
     return CompressedFile(path, own, size, path.stat().st_size, examples, same, note)
+
+
+def _drawn(data: Any, card: Card | None, spec: Any, root: str | Path | None) -> Images:
+    """The training examples that a spec draws; it needs a data set with labels and groups."""
+    held = card.data if data is None and card is not None else data
+    if isinstance(held, str | Mapping | Data):
+        held = prepare(as_spec(Data, held, "The data", "name"), root).train
+    if not isinstance(held, Images):
+        raise InputError(
+            f"calibration = '{spec.calibration}' draws from a data set; name one (--dataset NAME "
+            "--data DIR), or leave it out and give the inputs themselves."
+        )
+    return held.select(calibration_rows(held, spec))
 
 
 def _inputs(

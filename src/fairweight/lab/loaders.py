@@ -30,7 +30,7 @@ CHUNK = 1 << 20
 
 
 def digest_of_files(files: Iterable[Path]) -> str:
-    """Of names and contents of files."""
+    """Digest of the names and contents of files."""
     total = hashlib.sha256()
     for file in files:
         total.update(file.name.encode())
@@ -41,7 +41,7 @@ def digest_of_files(files: Iterable[Path]) -> str:
 
 
 def digest_of_module(model: nn.Module) -> str:
-    """Of a module's structure as it prints itself, and of all its tensors, quantised ones too."""
+    """Digest of a module's printed structure and of all its tensors, quantised ones too."""
     total = hashlib.sha256(f"{type(model).__module__}.{model!r}".encode())
 
     def add(name: str, value: Any) -> None:
@@ -78,7 +78,7 @@ def digest_of_module(model: nn.Module) -> str:
 
 @dataclass(frozen=True)
 class Loaded:
-    """A model that can be asked.
+    """A model that is ready to predict.
 
     run        a batch of inputs to outputs, one row per example
     classes    names of the outputs in their order; None where the model does not say
@@ -463,7 +463,7 @@ KINDS = (
 def open_model(
     given: Model, name: str, *, scaling: Scaling | None = None, device: str = "cpu"
 ) -> Loaded:
-    """A model that can be asked.
+    """Open a model of any kind, so that it is ready to predict.
 
     Parameters
     ----------

@@ -23,6 +23,7 @@ from fairweight.data.dataset import Images
 from fairweight.errors import InputError, UnknownNameError
 from fairweight.lab.artifacts import CARD, Card, Outputs, load
 from fairweight.lab.batches import Batch, Scaling, as_floats, batches_of, read_batches
+from fairweight.lab.compression.calibration import calibration_rows
 from fairweight.lab.compression.registry import PartlyCompressed, fields_of
 from fairweight.lab.compression.unit_models import UnitModels
 from fairweight.lab.loaders import Loaded, digest_of_files, open_onnx
@@ -348,7 +349,9 @@ def unit_predictors(
     name, wanted = named_method(spec)
     needed = getattr(wanted, "calibration_examples", 1)
     checked = [
-        calibration_inputs(calibration, needed, network, part, seen=needed > 1, method=name)
+        calibration_inputs(
+            calibration, needed, network, part, seen=needed > 1, method=name, spec=wanted
+        )
         for part in parts
     ]
     inputs = checked[0]
@@ -414,6 +417,7 @@ def calibration_inputs(
     *,
     seen: bool,
     method: str,
+    spec: Any = None,
 ) -> NDArray[np.float32]:
     """The first inputs that a method needs, as the model takes them.
 
@@ -434,9 +438,11 @@ def calibration_inputs(
         return as_floats(first, network.scaling, shown).cpu().numpy()
     if isinstance(given, Images):
         judged = set(map(str, examples.ids.tolist()))
-        ids = given.example_id[:needed].tolist()
-        both = [one for one in ids if str(one) in judged]
-        batches: Iterable[Any] = [given.images[:needed]]
+        rows = np.arange(min(needed, len(given)))
+        if hasattr(spec, "calibration_examples"):
+            rows = calibration_rows(given, spec)
+        both = [one for one in given.example_id[rows].tolist() if str(one) in judged]
+        batches: Iterable[Any] = [given.images[rows]]
     else:
         batches = [given] if hasattr(given, "ndim") else given
         both = []
@@ -537,7 +543,7 @@ def sensitivity(
     with opened_network(model, examples.batches[0].inputs, scaling=scaling) as network:
         needed = getattr(wanted, "calibration_examples", 1)
         inputs = calibration_inputs(
-            calibration, needed, network, examples, seen=needed > 1, method=name
+            calibration, needed, network, examples, seen=needed > 1, method=name, spec=wanted
         )
         tell("calibrating", 0, 1)
         models = UnitModels(

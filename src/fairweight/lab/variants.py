@@ -17,6 +17,7 @@ from fairweight.errors import InputError
 from fairweight.lab.artifacts import Card, load, plain
 from fairweight.lab.batches import Scaling, as_array, batches_of, model_input
 from fairweight.lab.compressed_file import CompressedFile, compress_file, is_model_file
+from fairweight.lab.compression.calibration import calibration_rows
 from fairweight.lab.compression.channels import remove_channels as channels_removed
 from fairweight.lab.compression.pruner import Pruner, prune
 from fairweight.lab.compression.quantisation import Int8Model
@@ -350,8 +351,9 @@ def _as_file(
     scaling = card.preprocessing
     assert scaling is not None  # checked by `compress`
     example = timed_example(as_examples(prepared.test), scaling)
-    first = as_examples(prepared.train).images[: spec.calibration_examples]
-    inputs = np.ascontiguousarray(model_input(first, scaling).numpy())
+    rows = torch.from_numpy(calibration_rows(prepared.train, spec))
+    chosen = as_examples(prepared.train).images[rows]
+    inputs = np.ascontiguousarray(model_input(chosen, scaling).numpy())
     with tempfile.TemporaryDirectory(prefix="fairweight-") as folder:
         compressed = _exported(network, example, Path(folder), method, spec, inputs, card)
         opened = open_onnx(compressed, "The compressed model", scaling=None)

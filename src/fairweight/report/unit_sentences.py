@@ -98,9 +98,14 @@ def _comes_back(row: dict[str, Any]) -> str:
     slower = real(row["latency_saved_ms"])
     if not missing(slower) and slower > 0:
         price += f" and {slower:.2g} ms per example"
+    lost = f"Of the {_points(row['shift'])} that {_who(row)} loses"
+    if not real(row["recovered_low"]) > 0:
+        return (
+            f"{lost}, {_with_limits(row, 'recovered')} come back when {shown(row['unit'], 60)} is "
+            f"not compressed: more than with the other units, but perhaps nothing{price}."
+        )
     return (
-        f"Of the {_points(row['shift'])} that {_who(row)} loses, "
-        f"{_with_limits(row, 'recovered')} come back when {shown(row['unit'], 60)} is not "
+        f"{lost}, {_with_limits(row, 'recovered')} come back when {shown(row['unit'], 60)} is not "
         f"compressed{price}."
     )
 

@@ -6,6 +6,7 @@ import tomllib
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import fairweight as fw
@@ -82,6 +83,20 @@ def test_a_table_without_groups_is_asked_about_as_a_whole() -> None:
     policy = read_policy(tomllib.loads(starter_policy(audit.result)))
     assert (policy.rule[0].by, policy.require_groups) == ("overall", ())
     assert audit.gate(policy).passed
+
+
+def test_a_table_of_outcomes_is_asked_about_the_outcome() -> None:
+    i = np.arange(600)
+    frames = {
+        name: pd.DataFrame({"example_id": i, "right": right, "sex": np.where(i % 3, "F", "M")})
+        for name, right in {"dense": np.ones(600, int), "int8": (i % 50 > 0).astype(int)}.items()
+    }
+    audit = fw.audit_table(frames, outcome="right", better="higher", groups=["sex"], n_boot=20)
+    policy = read_policy(tomllib.loads(starter_policy(audit.result)))
+    assert [(rule.metric, rule.by) for rule in policy.rule] == [("correct", "group")]
+    assert set(policy.require_groups) == {"sex=F", "sex=M"}
+    assert audit.gate(policy).outcome in ("pass", "fail", "cannot tell")
+    assert fw.plan(audit, margin=0.05).rows["metric"].unique().tolist() == ["correct"]
 
 
 @pytest.mark.parametrize("name", ['a "b"', "c\\d", "e\nf", "\x1b[31m", "ü{x}", "\U0001f600", "#"])

@@ -136,8 +136,8 @@ class Pilot:
     design_effects: dict[Key, float] = field(repr=False)  # how many examples are worth one
 
     @staticmethod
-    def of(result: AuditResult, variant: str | None = None) -> Pilot:
-        """Of this variant, or of the one that changes most."""
+    def of(result: AuditResult, variant: str | None = None) -> Pilot | None:
+        """Of this variant, or of the one that changes most; None where nobody is right or wrong."""
         if variant is not None and variant not in result.variants:
             raise UnknownNameError("Variant", variant, result.variants)
         rows = result.results
@@ -155,10 +155,7 @@ class Pilot:
             if group is None and cls is None and math.isfinite(share)
         ]
         if not overall:
-            raise InputError(
-                "The pilot does not say how many predictions changed; give the predictions "
-                "themselves, or assume a churn without a pilot: --churn 0.03."
-            )
+            return None
         churn, name = max(overall)
         power = result.power[result.power["variant"] == name]
         names = ["task", "group", "class", "design_effect"]
@@ -207,6 +204,11 @@ def plan_of(
     asked = policy or _one_margin(result, request)
     request = replace(request, min_group_size=asked.min_group_size)
     pilot, wanted = Pilot.of(result, variant), demands(asked)
+    if pilot is None:
+        raise InputError(
+            "The pilot does not say how many predictions became right or wrong, so nothing can be "
+            "planned from it; assume a churn without a pilot: --churn 0.03 --n-groups 17."
+        )
     plannable = {
         number: _is_planned(rule.metric, rule.by) for number, rule in enumerate(asked.rule, start=1)
     }
@@ -264,12 +266,20 @@ def _is_planned(name: str, by: str) -> bool:
     return by != "grouping" and (event.given == "all" or by == "class")
 
 
+def leading_metric(result: AuditResult) -> str:
+    """What an audit is about: accuracy, or the outcome that it has in its place."""
+    held = dict.fromkeys(result.bounds["metric"])
+    leading = (m.name for m in registered.metrics() if "overall" in m.confirmatory)
+    return next((name for name in leading if name in held), "accuracy")
+
+
 def _one_margin(result: AuditResult, request: PlanRequest) -> Policy:
-    """A policy that asks for one margin of accuracy, of every kind of group that the pilot has."""
+    """A policy that asks for one margin, of every kind of group that the pilot has."""
     held = set(result.bounds["kind"])
     kinds = [kind for kind in ("group", "intersection") if kind in held] or ["overall"]
     margin = MARGIN if request.margin is None else request.margin
-    rules = [{"metric": "accuracy", "by": kind, "margin": margin} for kind in kinds]
+    metric = leading_metric(result)
+    rules = [{"metric": metric, "by": kind, "margin": margin} for kind in kinds]
     return read_policy({"rule": rules, "min_group_size": request.min_group_size})
 
 

@@ -5,7 +5,14 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from fairweight.auditing.gate.sample_size import MARGINS, POWER, Pilot, PlanRequest, sizes_of
+from fairweight.auditing.gate.sample_size import (
+    MARGINS,
+    POWER,
+    Pilot,
+    PlanRequest,
+    leading_metric,
+    sizes_of,
+)
 from fairweight.auditing.intervals.power import margin_to_pass
 from fairweight.auditing.result import AuditResult
 from fairweight.tables.names import is_missing
@@ -22,13 +29,7 @@ _TEXT = """\
 # Exit codes: 0 pass, 1 fail, 2 bad input, 3 cannot tell.
 # Pass: for every row named below, a loss of `margin` is excluded with 95 % confidence.
 # Fail: for some row, a loss of more than `margin` is shown, corrected for looking at all of them.
-# Else the data cannot tell. The smaller the margin, the more examples each group needs:
-#
-#   margin   least n: identical      n for an {power} chance that {who} with
-#            predictions pass        no true loss and {churn} of answers lost or gained
-{table}
-#
-# (fairweight plan gives these numbers for other margins, groups and churns.)
+# Else the data cannot tell. The smaller the margin, the more examples each group needs{needed}
 {found}
 schema = 1
 
@@ -38,14 +39,22 @@ min_group_size = {min_group_size}
 # Groups that must be in the data; a run without them is refused.
 {require_groups}
 
-# {every} may lose at most 2 points of accuracy.
+# {every} may lose at most {margin}.
 [[rule]]
-metric = "accuracy"
+metric = {metric}
 by = {by}# overall | class | group | intersection | grouping
 margin = 0.02
-# recovery = 0.99           # and must keep 99 % of the dense model's accuracy
+# recovery = 0.99           # and must keep 99 % of the dense model's value
 # groups = ["sex=Female"]   # only these; or columns = ["sex"]
-
+{classes}"""
+_NEEDED = """:
+#
+#   margin   least n: identical      n for an {power} chance that {who} with
+#            predictions pass        no true loss and {churn} of answers lost or gained
+{table}
+#
+# (fairweight plan gives these numbers for other margins, groups and churns.)"""
+_CLASSES = """
 # No class may lose more than 5 points of its recall.
 [[rule]]
 metric = "recall"
@@ -73,43 +82,55 @@ margin = 0.05
 class _TableFacts:
     """What a table says that a policy should know."""
 
+    metric: str  # accuracy, or the outcome in its place
+    classes: bool
     sizes: dict[str, int]  # group → examples (of the task that has fewest)
     unnamed: int  # examples without a value in some group column
-    churn: float  # of the variant that changes most
-    variant: str
-    design_effect: float  # how many examples are worth one, at most
+    pilot: Pilot | None  # None: an outcome that is not right or wrong
+
+    @property
+    def design_effect(self) -> float:
+        """How many examples are worth one, at most."""
+        effects = {} if self.pilot is None else self.pilot.design_effects
+        return max((effect for effect in effects.values() if math.isfinite(effect)), default=1.0)
 
     @staticmethod
     def of(result: AuditResult) -> _TableFacts:
-        bounds = result.bounds
+        bounds, metric = result.bounds, leading_metric(result)
         rows = bounds[
-            (bounds["metric"] == "accuracy")
+            (bounds["metric"] == metric)
             & (bounds["quantity"] == "value")
             & bounds["kind"].isin(["group", "intersection"])
         ]
         sizes = {str(g): int(n) for g, n in rows.groupby("group", sort=False)["n"].min().items()}
-        pilot = Pilot.of(result)
-        effects = [effect for effect in pilot.design_effects.values() if math.isfinite(effect)]
         return _TableFacts(
+            metric=metric,
+            classes=bool((bounds["kind"] == "class").any()),
             sizes={name: n for name, n in sizes.items() if not is_missing(name)},
             unnamed=sum(n for name, n in sizes.items() if is_missing(name)),
-            churn=pilot.churn,
-            variant=pilot.variant,
-            design_effect=max(effects, default=1.0),
+            pilot=Pilot.of(result),
         )
 
 
 def starter_policy(result: AuditResult | None = None, command: str = COMMAND) -> str:
     """A commented TOML file that is itself a policy, for the table that was audited if one was."""
     found = None if result is None else _TableFacts.of(result)
-    churn = CHURN if found is None else found.churn
     groups = 1 if found is None else max(1, len(found.sizes))
-    effect = 1.0 if found is None else found.design_effect
-    rows = []
-    for margin in MARGINS:
-        sizes = sizes_of(PlanRequest(), groups, margin, churn, effect)
-        rows.append(f"#   {margin:<8g} {sizes['n_identical']:>7,}{'':17}{sizes['n_needed']:>7,}")
-    table = "\n".join(rows)
+    needed, margin = ".", "0.02, in the unit of the outcome: choose it"
+    if found is None or found.pilot is not None:
+        churn = CHURN if found is None or found.pilot is None else found.pilot.churn
+        effect = 1.0 if found is None else found.design_effect
+        rows = []
+        for limit in MARGINS:
+            sizes = sizes_of(PlanRequest(), groups, limit, churn, effect)
+            rows.append(f"#   {limit:<8g} {sizes['n_identical']:>7,}{'':17}{sizes['n_needed']:>7,}")
+        needed = _NEEDED.format(
+            power=_percent(POWER),
+            who="a row passes" if groups == 1 else f"all {groups:,} groups pass",
+            churn=_percent(churn),
+            table="\n".join(rows),
+        )
+        margin = "2 points of accuracy"
     named = found is None or bool(found.sizes)
     required = '# require_groups = ["sex=Female", "sex=Male"]'
     if found is not None:
@@ -118,10 +139,10 @@ def starter_policy(result: AuditResult | None = None, command: str = COMMAND) ->
         required = f"require_groups = [\n{names}]" if names else none
     return _TEXT.format(
         command=command if command.isprintable() else COMMAND,
-        power=_percent(POWER),
-        who="a row passes" if groups == 1 else f"all {groups:,} groups pass",
-        churn=_percent(churn),
-        table=table,
+        needed=needed,
+        margin=margin,
+        metric=toml_text("accuracy" if found is None else found.metric),
+        classes=_CLASSES if found is None or found.classes else "",
         found="" if found is None else _comments(found),
         min_group_size=_MIN_GROUP_SIZE,
         require_groups=required,
@@ -132,11 +153,15 @@ def starter_policy(result: AuditResult | None = None, command: str = COMMAND) ->
 
 def _comments(found: _TableFacts) -> str:
     """What was found, as comments: churn, sizes, and what the smallest group can certify."""
-    lines = [f"Churn: {_shown(found.variant)} loses or gains {_percent(found.churn)} of answers."]
-    if found.sizes:
+    lines, pilot = [], found.pilot
+    if pilot is not None:
+        lines.append(
+            f"Churn: {_shown(pilot.variant)} loses or gains {_percent(pilot.churn)} of answers."
+        )
+    if found.sizes and pilot is not None:
         name, n = min(found.sizes.items(), key=lambda item: item[1])
         worth = max(1.0, n / found.design_effect)
-        margins = (margin_to_pass(worth, churn) for churn in (0.0, found.churn))
+        margins = (margin_to_pass(worth, churn) for churn in (0.0, pilot.churn))
         best, likely = (f"{math.ceil(margin * 1e4) / 1e4:g}" for margin in margins)
         lines += [
             f"Smallest of {len(found.sizes):,} groups: {_shown(name)}, {n:,} examples.",

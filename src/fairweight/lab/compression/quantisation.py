@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 from fairweight.base.files import atomic_file
 from fairweight.errors import InputError
 from fairweight.lab.batches import as_array
+from fairweight.lab.compression.calibration import corrected_biases
 from fairweight.lab.compression.registry import PartlyCompressed, method
 from fairweight.lab.loaders import OnnxInput
 from fairweight.lab.onnx_models import (
@@ -33,12 +34,11 @@ from fairweight.lab.onnx_models import (
     source_of,
     write_onnx,
 )
+from fairweight.lab.units import Unit, chosen_layers, name_nodes, units_of
 from fairweight.specs.compression import Int8Dynamic, Int8Static, Ranges, WeightBits
 
 if TYPE_CHECKING:
     import onnx
-
-    from fairweight.lab.units import Unit
 
 CALIBRATION_EXAMPLES = 100
 CALIBRATED_AT_ONCE = 10
@@ -410,6 +410,42 @@ class RoundedUnits:
         return PartlyCompressed(made, saved, facts)
 
 
+ALL = ("*",)  # layers
+
+
+def _partly(
+    method: str,
+    made_by: Callable[..., Callable[[Sequence[Unit]], PartlyCompressed]],
+    source: Path,
+    out: Path,
+    inputs: NDArray[Any],
+    spec: Any,
+) -> None:
+    """Some layers compressed, biases corrected, or ranges of another kind."""
+    model = read_onnx(source)
+    name_nodes(model)
+    units = units_of(model, f"'{source}'")
+    names = chosen_layers([unit.name for unit in units], spec.layers)
+    chosen = [unit for unit in units if unit.name in names]
+    facts: dict[str, Any] = {"method": method}
+    with tempfile.TemporaryDirectory(prefix="fairweight-") as folder:
+        plain = model
+        if spec.bias_correction:
+            rounded_model = RoundedUnits(model, getattr(spec, "bits", 8))(chosen).model
+            given = np.asarray(inputs, dtype=np.float32)
+            nodes = {node for unit in chosen for node in unit.nodes}
+            name = only_input(model, f"'{source}'")
+            plain = corrected_biases(model, rounded_model, nodes, name, given)
+            facts["bias_correction"] = True
+        made = made_by(plain, spec, inputs, Path(folder))(chosen)
+    if len(names) < len(units):
+        facts["float_layers"] = [unit.name for unit in units if unit.name not in names]
+    if getattr(spec, "ranges", "min-max") != "min-max":
+        facts["ranges"] = spec.ranges
+    note(made.model, model, facts | made.facts)
+    write_onnx(made.model, out)
+
+
 # The two kinds as registered methods (Hooker et al.).
 
 _ON_FILES: dict[str, Any] = {
@@ -431,6 +467,9 @@ _ON_FILES: dict[str, Any] = {
     **_ON_FILES,
 )
 def int8_static(source: Path, out: Path, inputs: NDArray[Any], spec: Int8Static) -> None:
+    if spec.layers != ALL or spec.bias_correction or spec.ranges != "min-max":
+        _partly("int8-static", StaticUnits, source, out, inputs, spec)
+        return
     quantize_static(source, out, [inputs], examples=spec.examples, reduce_range=spec.reduce_range)
 
 
@@ -442,6 +481,9 @@ def int8_static(source: Path, out: Path, inputs: NDArray[Any], spec: Int8Static)
     **_ON_FILES,
 )
 def int8_dynamic(source: Path, out: Path, inputs: NDArray[Any], spec: Int8Dynamic) -> None:
+    if spec.layers != ALL or spec.bias_correction:
+        _partly("int8-dynamic", DynamicUnits, source, out, inputs, spec)
+        return
     quantize_dynamic(source, out)
 
 
@@ -464,6 +506,9 @@ SCALE_BYTES = 4  # of the scale of an output channel
 )
 def round_weights(source: Path, out: Path, inputs: NDArray[Any], spec: WeightBits) -> None:
     """Round the weights of convolutions and products; biases and norms stay."""
+    if spec.layers != ALL or spec.bias_correction:
+        _partly("weight-bits", RoundedUnits.of, source, out, inputs, spec)
+        return
     model = read_onnx(source)
     saved = round_tensors(model, _output_axes(model, source), spec.bits)
     facts = {"method": "weight-bits", "weight_bits": spec.bits, "saved_bytes": saved}

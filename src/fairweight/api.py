@@ -41,9 +41,13 @@ EXEMPLAR_KINDS = ("modal", "unanimous", "taxicab", "surrogate")
 
 
 def audit(
-    y_true: ArrayLike,
-    y_pred: Mapping[str, ArrayLike],
+    y_true: ArrayLike | None = None,
+    y_pred: Mapping[str, ArrayLike] | None = None,
     *,
+    outcomes: Mapping[str, ArrayLike] | None = None,
+    better: str | None = None,
+    denominator: ArrayLike | Mapping[str, ArrayLike] | None = None,
+    range: tuple[float, float] | None = None,
     baseline: str | None = None,
     sensitive_features: Any = None,
     sample_id: ArrayLike | None = None,
@@ -64,7 +68,7 @@ def audit(
     random_state: int | None = None,
     drawn_limits: str = AuditOptions.drawn_limits,
     zero_baseline: str = AuditOptions.zero_baseline,
-    margin: float = AuditOptions.margin,
+    margin: float | None = None,
     reference_shift: float | None = None,
     group_error: float = AuditOptions.group_error,
     exact: bool = False,
@@ -87,6 +91,10 @@ def audit(
         class probabilities, (n, classes) as `predict_proba` gives them, the most probable class is
         the prediction; columns are named by `score_classes`, by a DataFrame, or are the labels in
         sorted order.
+    outcomes, better, denominator, range
+        In place of labels and predictions: variant to a number per example (correct 0/1, loss,
+        word errors), "higher" or "lower", what it is divided by once both are summed (an array, or
+        variant to array), and the least and the largest value that it can have.
     baseline
         Which variant is the dense model.
     sensitive_features
@@ -121,9 +129,16 @@ def audit(
     -0.01
     """
     given = dict(locals())
+    if (outcomes is None) == (y_pred is None) or (outcomes is None) == (y_true is None):
+        raise InputError(
+            "Give either y_true= and y_pred= (classes), or outcomes= with better= (a number for "
+            "every example and model)."
+        )
     table, columns = wide_table(
         y_true,
-        y_pred,
+        outcomes or y_pred or {},
+        denominator=denominator,
+        given_as="y_pred" if outcomes is None else "outcomes",
         sensitive_features=sensitive_features,
         sample_id=sample_id,
         y_score=y_score,
@@ -134,7 +149,11 @@ def audit(
     tables = TableSpec(
         (SourceRef(frame=ARRAYS, digest=digest_of_frame(table), held=table),),
         baseline=baseline if baseline is not None else next(iter(columns.predictions)),
-        predictions=columns.predictions,
+        predictions=columns.predictions if outcomes is None else None,
+        outcome=None if outcomes is None else columns.predictions,
+        better=better,
+        denominator=columns.denominator,
+        range=range,
         scores=columns.scores or None,
         groups=columns.groups if groups is None else groups,
         weight="weight" if sample_weight is not None else None,
@@ -207,7 +226,7 @@ def audit_table(
     random_state: int | None = None,
     drawn_limits: str = AuditOptions.drawn_limits,
     zero_baseline: str = AuditOptions.zero_baseline,
-    margin: float = AuditOptions.margin,
+    margin: float | None = None,
     reference_shift: float | None = None,
     group_error: float = AuditOptions.group_error,
     exact: bool = False,
@@ -279,8 +298,8 @@ def audit_table(
         Exact McNemar tests instead of mid-p.
     members
         What several seeds of a variant are: models that were trained again ("retrained"), or runs
-        of the same model ("repeated": decoding repeats, checkpoints). The numbers are the same;
-        scope `method` is then about running these models again, not about training.
+        of the same model ("repeated": decoding repeats, checkpoints). These are averaged within
+        each example, and nothing is said about the method.
     filters, fixed_side
         The skip rules of bias amplification, and the level whose side is always watched.
     force

@@ -42,5 +42,5 @@ def test_numbers_of_numpy_are_numbers() -> None:
 )
 def test_a_wrong_value_names_option_and_argument(given: dict[str, Any], said: str) -> None:
     with pytest.raises(InputError) as caught:
-        AuditOptions(**given)
+        AuditOptions(**given).for_rates()
     assert said in str(caught.value)

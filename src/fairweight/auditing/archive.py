@@ -253,6 +253,7 @@ def _document(
         "variants": list(result.variants),
         "classes": list(result.classes),
         "outcome": None if result.outcome is None else result.outcome.to_json(),
+        "largest_losses": result.largest_losses,
         "labelled": result.labelled,
         "positive": result.positive,
         "tasks": list(result.tasks),
@@ -392,6 +393,11 @@ def _read(document: Mapping[str, Any], place: Path | None, lone: bool) -> AuditR
         explanations=reader.explanations(),
         cube=cube,
         outcome=outcome_of(field),
+        largest_losses={
+            name: float(loss)
+            for name, loss in field.object("largest_losses", later=True).items()
+            if type(loss) in (int, float)
+        },
         labelled=field.take("labelled", (bool, NoneType), "true or false", later=True) is not False,
         absent=frozenset(
             (one["metric"], one["by"])

@@ -261,13 +261,14 @@ LISTED: tuple[Table, ...] = (
         """
         variant               text!   the compressed variant
         task                  text    as in results
-        metric                text!   `accuracy` (overall and by group) or `recall` (by class)
+        metric                text!   `accuracy` (overall and by group), `recall` (by class), or
+                                      that of an outcome
         by                    text!   as in results
         group                 text    as in results
         class                 text    as in results
         n                     whole   examples
         discordance           number  share of all examples on which exactly one of the two models
-                                      is right
+                                      is right; of numbers, on which they differ
         design_effect         number  how many examples are worth one independent example: 1, or
                                       more with clusters and weights
         n_family              whole   rows tested together: the level is α / `n_family`
@@ -1278,6 +1279,8 @@ AUDIT_KEYS: dict[str, str] = {
     "classes": "classes among the labels; none of outcomes, or without labels",
     "outcome": "what stands in place of label and prediction (its name, better side, whether it is "
     "0 or 1, denominator, range), or null",
+    "largest_losses": "of outcomes that are numbers: by variant, the largest loss of one example, "
+    "over the mean denominator",
     "labelled": "whether there are labels or outcomes; else only changed predictions are counted",
     "positive": "the positive class of binary labels, or null",
     "tasks": "names of the tasks, or an empty list",

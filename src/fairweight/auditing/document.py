@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import re
 import shlex
 from collections.abc import Collection, Mapping
@@ -29,7 +30,8 @@ STORED, COMPUTED = "stored", "computed"
 _PLAIN = (str, bool, int, float)
 _TABLE_NAME = re.compile("[a-z][a-z0-9_]*")
 _OPTIONS: dict[str, type | tuple[type, ...]] = {
-    "alpha": float, "margin": float, "group_error": (int, float), "reference_shift": float,
+    "alpha": float, "margin": (int, float, NoneType), "group_error": (int, float),
+    "reference_shift": float,
     "n_boot": int, "min_group": int, "random_state": int, "exact": bool, "filters": bool,
     "members": str, "correction": str, "zero_baseline": str, "confirmatory": list,
     "positive": (str, NoneType), "fixed_side": (str, NoneType),
@@ -274,8 +276,9 @@ def provenance_of(field: Fields) -> Provenance:
     options = Fields(origin.object("options"), "provenance.options.")
     for name, kind in _OPTIONS.items():
         options.take(name, kind, f"of the kind {getattr(kind, '__name__', 'number')}", later=True)
-    for name in ("alpha", "margin"):
-        if not 0 < options.held.get(name, 0.5) < 1:
+    most = math.inf if field.held.get("outcome") else 1
+    for name, high in (("alpha", 1), ("margin", most)):
+        if not 0 < (0.5 if (held := options.held.get(name)) is None else held) < high:
             raise other_form(f"provenance.options.{name}", "should lie between 0 and 1")
     inputs = origin.rows("inputs")
     for number, one in enumerate(inputs):

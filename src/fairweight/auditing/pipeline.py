@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import partial
 from glob import glob
@@ -22,7 +22,7 @@ from fairweight.auditing import schema
 from fairweight.auditing.compare.comparison import Comparison, TrainingCounts, comparison
 from fairweight.auditing.compare.estimate import Block, bounds_frame, frame, per_seed
 from fairweight.auditing.compare.lead import lead_table
-from fairweight.auditing.compare.outcome import mean_outcome_rows
+from fairweight.auditing.compare.outcome import largest_loss, mean_outcome_rows
 from fairweight.auditing.compare.reliability import beside_calibrated, reliability_table
 from fairweight.auditing.compare.scores import (
     most_tied_share,
@@ -99,6 +99,7 @@ def run(
     progress: Progress = silent,
 ) -> AuditResult:
     """Audit a cube (and, where there are scores, the cube that tells them apart)."""
+    request = replace(request, options=options_for(cube, request.options))
     lineage = parents_in(variants_table)
     # A leak comes first: the terminal shows only some notes.
     notes = leak_notes(leaks(variants_table, request.variants))
@@ -138,7 +139,9 @@ def run(
     if cube.tasks and cube.outcome is not None:
         for variant in request.variants:
             parts = [part for part in made if part.variant == variant]
-            blocks += mean_outcome_rows(parts[0].comparison, [p.confirmatory for p in parts])
+            shared = cube.n_examples < cube.count.sum()  # tasks have examples in common
+            rows = [part.confirmatory for part in parts]
+            blocks += mean_outcome_rows(parts[0].comparison, rows, shared=shared)
     elif cube.tasks and cube.labelled:
         for variant in request.variants:
             progress(f"{variant}, mean over tasks", done, steps)
@@ -156,6 +159,10 @@ def run(
                 parents=lineage,
                 signs=signs,
             )
+    if request.options.members == Members.REPEATED:  # runs of one pair: no method is sampled
+        blocks = [b for b in blocks if b["scope"][0] == "model"]
+        for part in made:
+            part.confirmatory = [r for r in part.confirmatory if r.scope == "model"]
     progress("tables", steps, steps)
     for part in made:
         notes += part.notes
@@ -184,6 +191,7 @@ def run(
         classes=cube.label_classes if cube.has_classes else (),
         outcome=None if cube.outcome is None else cube.outcome.role,
         labelled=cube.labelled,
+        largest_losses=_largest_losses(made),
         positive=next(iter(named), None),
         tasks=cube.tasks,
         groupings=request.groupings,
@@ -217,6 +225,23 @@ def run(
             for variant, part in zip(request.variants * len(tasks), made, strict=True)
         },
     )
+
+
+def _largest_losses(made: Sequence[Compared]) -> dict[str, float]:
+    """Of outcomes that are numbers, the largest loss of one example in every variant."""
+    found: dict[str, float] = {}
+    for part in made:
+        outcome = part.comparison.cube.outcome
+        if outcome is not None and not outcome.role.binary:
+            found[part.variant] = max(found.get(part.variant, 0.0), largest_loss(part.comparison))
+    return found
+
+
+def options_for(cube: Cube, options: AuditOptions) -> AuditOptions:
+    """The options with the margin that these data take: of rates, or in the outcome's unit."""
+    if cube.outcome is None or cube.outcome.role.binary:
+        return options.for_rates()
+    return options.for_numbers(cube.outcome.role.range)
 
 
 def _compare(
@@ -309,8 +334,8 @@ def _member_notes(
         return []
     if request.options.members == Members.REPEATED:
         return [
-            "Members are runs of the same models (--members repeated): what is said beyond these "
-            "runs is about running the models again, not about training or compressing again."
+            "Members are runs of the same models (--members repeated): they are averaged within "
+            "each example, and nothing is said about training or compressing again."
         ]
     if {(m.variant, m.seed) for m in cube.members} <= members_in(variants_table):
         return []
@@ -436,6 +461,8 @@ def audited(
         The command as it was typed, for the report.
     """
     report = progress or silent
+    if tables.repeat is not None:
+        options = replace(options, members=Members.REPEATED)
     cubes = cube_paths(tables)
     if cubes:
         return _audit_cubes(cubes, tables, options, command, report, explain)

@@ -82,6 +82,7 @@ class AuditResult:
     # What was counted, or the file that holds it; None where there is none, or where it is hidden.
     cube: Cube | Path | None = field(default=None, repr=False, compare=False)
     outcome: OutcomeRole | None = None  # what stands in the place of labels and predictions
+    largest_losses: dict[str, float] = field(default_factory=dict)  # of one example, by variant
     labelled: bool = True  # else it says how often predictions changed, and no more
     # (metric, by) whose rows a lone audit.json does not hold; see auditing/archive.py.
     absent: frozenset[tuple[str, str]] = frozenset()

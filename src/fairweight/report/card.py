@@ -45,13 +45,14 @@ def metadata(
             made["base_model_relation"] = relation or own
     tags = {"quantized": ["quantized"], "finetune": ["pruned"]}.get(own or "", [])
     made["tags"] = ["fairweight", "model-compression", *tags]
-    made["metrics"] = ["accuracy", "recall"]
+    main = result.primary
+    made["metrics"] = ["accuracy", "recall"] if result.classes else [main]
     first = next((given["name"] for given in result.provenance.inputs if given.get("name")), None)
     name = shown(row.get("dataset", first or "evaluation data"), LENGTH)
     # The lab's data are images; what others audit is not known.
     kind = "image-classification" if "dataset" in row else "other"
     metrics = []
-    for metric, by in (("accuracy", "overall"), ("accuracy", "group"), ("recall", "class")):
+    for metric, by in ((main, "overall"), (main, "group"), ("recall", "class")):
         rows = select(result, variant, metric, by)
         rows = at_task(rows, result, None) if by == "overall" else rows
         for row in records(rows[is_ok(rows) & rows["compressed"].notna()])[:MOST]:
@@ -199,7 +200,8 @@ def to_card(
     """
     if relation is not None and relation not in RELATIONS:
         raise InputError(
-            f"relation cannot be '{shown(relation, 40)}'; the hub accepts {', '.join(RELATIONS)}."
+            f"relation cannot be '{shown(relation, 40)}'; use what the hub accepts: "
+            f"{', '.join(RELATIONS)}."
         )
     if base_model is not None and (not base_model.strip() or not base_model.isprintable()):
         raise InputError("base_model must be the id of a model on the hub; give OWNER/NAME.")

@@ -15,6 +15,7 @@ from fairweight.auditing.result import Scope, at_task, is_ok, of_scope, records,
 from fairweight.auditing.schema import Status
 from fairweight.base.wording import missing, real, text, whole
 from fairweight.report.members import RETRAINED, members_of
+from fairweight.report.numbers import Unit
 from fairweight.tables.names import split_group
 
 if TYPE_CHECKING:
@@ -34,15 +35,14 @@ UNTESTED = "no test was made"
 
 
 def lead_families() -> list[tuple[str, Kind]]:
-    """The confirmatory families by group and by class; in all a higher value is better.
+    """The confirmatory families by group and by class: of classes, and of any outcome.
 
-    >>> lead_families()
-    [('accuracy', 'group'), ('recall', 'class')]
+    >>> lead_families()[0], lead_families()[-1]
+    (('accuracy', 'group'), ('recall', 'class'))
     """
     kinds: tuple[Kind, Kind] = ("group", "class")
     return [
-        (name, kind) for kind in kinds for name, held in confirmatory()
-        if held == kind and registered(name).better == "higher"
+        (name, kind) for kind in kinds for name, held in confirmatory() if held == kind
     ]  # fmt: skip
 
 
@@ -73,6 +73,27 @@ class Change:
     def key(self) -> tuple[str, str, str | None]:
         """Whom it speaks of, in every scope."""
         return self.kind, self.name, self.task
+
+    @property
+    def gains(self) -> tuple[float, float, float]:
+        """Shift and limits on the scale on which more is better."""
+        if registered(self.metric).better == "lower":
+            return -self.shift, -self.high, -self.low
+        return self.shift, self.low, self.high
+
+    @property
+    def gain(self) -> float:
+        return self.gains[0]
+
+    @property
+    def is_loss(self) -> bool:
+        """Whether the limits lie on the harmful side of 0."""
+        return self.gains[2] < 0
+
+    @property
+    def is_gain(self) -> bool:
+        """Whether the limits lie on the good side of 0."""
+        return self.gains[1] > 0
 
 
 @dataclass(frozen=True)
@@ -108,12 +129,12 @@ class ScopeFinding:
     @property
     def loses(self) -> tuple[Change, ...]:
         """Whose simultaneous limits lie below 0."""
-        return tuple(payer for payer in self.shifts if payer.high < 0)
+        return tuple(payer for payer in self.shifts if payer.is_loss)
 
     @property
     def gains(self) -> tuple[Change, ...]:
         """Whose simultaneous limits lie above 0."""
-        return tuple(payer for payer in self.shifts if payer.low > 0)
+        return tuple(payer for payer in self.shifts if payer.is_gain)
 
     @property
     def pays_more(self) -> tuple[Change, ...]:
@@ -121,16 +142,16 @@ class ScopeFinding:
 
         Whoever merely gained less than the others does not pay.
         """
-        falls = {payer.key for payer in self.shifts if payer.shift < 0}
+        falls = {payer.key for payer in self.shifts if payer.gain < 0}
         return tuple(
-            p for p in self.excesses if p.p <= self.alpha and p.shift < 0 and p.key in falls
+            p for p in self.excesses if p.p <= self.alpha and p.gain < 0 and p.key in falls
         )
 
     @property
     def most(self) -> Change | None:
         """Who loses most: the largest shown loss among those shown to lose more than the rest."""
         paying = {payer.key for payer in self.pays_more}
-        return min((p for p in self.loses if p.key in paying), key=lambda p: p.shift, default=None)
+        return min((p for p in self.loses if p.key in paying), key=lambda p: p.gain, default=None)
 
     def apart(self, column: ColumnChange) -> tuple[Change, ...]:
         """Whose change is shown to differ from the rest of this column, the clearest first."""
@@ -348,7 +369,8 @@ class RuledOut:
 def margin_of(result: AuditResult) -> float:
     """The loss that matters, as a fraction; version 0.1.0 called it the reference shift."""
     options = result.provenance.options
-    return float(options.get("margin", options.get("reference_shift", 0.02)))
+    held = options.get("margin", options.get("reference_shift", 0.02))
+    return float("nan") if held is None else float(held)
 
 
 def ruled_out(result: AuditResult, model: ScopeFinding) -> RuledOut | None:
@@ -357,7 +379,7 @@ def ruled_out(result: AuditResult, model: ScopeFinding) -> RuledOut | None:
     A loss beyond the margin is shown where the limits of the lead (`model`) lie below it.
     """
     number, of, margin = 0, 0, margin_of(result)
-    beyond = {payer.key for payer in model.shifts if payer.high < -margin}
+    beyond = {payer.key for payer in model.shifts if payer.gains[2] < -margin}
     left: list[Open] = []
     for metric, kind in lead_families():
         rows = select(result, model.variant, metric, kind)
@@ -397,12 +419,17 @@ def blind(result: AuditResult, variant: str) -> tuple[tuple[Blind, ...], int]:
         # Told are those with limits beside 0, and those where a loss of that size is ruled out.
         rows = select(result, variant, metric, kind)
         above = rows["loss_ruled_out"].fillna(False).astype(bool)
-        told = rows[(rows["sim_high"] < 0) | (rows["sim_low"] >= -abs(reference)) | above]
+        lower = registered(metric).better == "lower"
+        worst, best = ("sim_high", "sim_low") if lower else ("sim_low", "sim_high")
+        sign = -1 if lower else 1
+        told = rows[(sign * rows[best] < 0) | (sign * rows[worst] >= -abs(reference)) | above]
         settled = set(zip(map(text, told["task"]), told[kind].astype(str), strict=True))
         for row in records(power):
             task, name = text(row["task"]), str(row[kind])
             detectable = abs(real(row["min_detectable_shift"]))
             matters = abs(real(row["reference_shift"]))
+            if missing(matters):  # no loss was said to matter
+                continue
             if (task, name) in settled or (not missing(detectable) and detectable <= matters):
                 continue
             needed = real(row["n_needed"])
@@ -469,6 +496,7 @@ class Finding:
     allowed: tuple[Allowed, ...] = ()  # excess allowing for it, the most harmed first
     leak: str | None = None  # what its teacher saw beyond its own training set
     runs: tuple[RunValues, ...] = ()  # every member's accuracy, of both sides
+    unit: Unit = Unit()  # noqa: RUF009
 
     @property
     def verdicts(self) -> tuple[ScopeFinding, ...]:
@@ -476,6 +504,16 @@ class Finding:
         if self.method is None or self.method.reason is not None:
             return (self.model,)
         return (self.model, self.method)
+
+
+def unit_of_audit(result: AuditResult) -> Unit:
+    """In what the main number of an audit is written."""
+    if result.outcome is None:
+        return Unit()
+    name = result.outcome.name
+    if result.outcome.denominator is not None:
+        name += f" per {result.outcome.denominator}"
+    return Unit(name, share=result.outcome.binary)
 
 
 def findings(result: AuditResult) -> tuple[Finding, ...]:
@@ -503,7 +541,8 @@ def find(result: AuditResult, variant: str | None = None) -> Finding:
 
     families = [verdict(result, name, "model", alpha)]
     model, method = lead_verdict(result, families[0]), None
-    if of_scope(result.results[result.results["variant"] == name], "method").any():
+    own = result.results["variant"] == name
+    if (own & of_scope(result.results, "method")).any():
         family = verdict(result, name, "method", alpha)
         families += [] if family.reason is not None else [family]
         method = lead_verdict(result, family)
@@ -539,7 +578,10 @@ def find(result: AuditResult, variant: str | None = None) -> Finding:
             for r in records(frame)
         ),
         leak=leaks(result.variants_table, (name,)).get(name),
-        runs=tuple(values_of(result.per_seed, side) for side in (result.baseline, name)),
+        runs=tuple(
+            values_of(result.per_seed, side, result.primary) for side in (result.baseline, name)
+        ),
+        unit=unit_of_audit(result),
     )
 
 
@@ -558,24 +600,24 @@ class Standing:
     def loses_overall(self) -> bool:
         """Whether accuracy is shown to fall."""
         change = self.verdict.overall
-        return change is not None and not missing(change.high) and change.high < 0
+        return change is not None and not missing(change.high) and change.is_loss
 
     @property
     def overall(self) -> float:
-        """The shift of accuracy; 0 where it is not known."""
+        """The gain overall (a loss is negative); 0 where it is not known."""
         change = self.verdict.overall
-        return 0.0 if change is None or missing(change.shift) else change.shift
+        return 0.0 if change is None or missing(change.shift) else change.gain
 
     @property
     def order(self) -> tuple[int, float]:
         """Where it stands among others: first how clearly somebody loses, then how much."""
         verdict = self.verdict
         if verdict.most is not None:
-            return 0, verdict.most.shift
+            return 0, verdict.most.gain
         if self.loses_overall or verdict.loses:
             return 1, self.overall
         if verdict.pays_more:
-            return 2, verdict.pays_more[0].shift
+            return 2, verdict.pays_more[0].gain
         return 3, self.overall
 
 

@@ -35,8 +35,9 @@ from fairweight.report.examples import (
 )
 from fairweight.report.figures import Spec, figures
 from fairweight.report.figures.theme import CONFIG
+from fairweight.report.finding import unit_of_audit
 from fairweight.report.members import worded
-from fairweight.report.numbers import count
+from fairweight.report.numbers import count, written_in
 from fairweight.report.sections import Section, answers, figure_command
 from fairweight.report.sentences import finding_document
 from fairweight.report.view_model import View, view
@@ -218,10 +219,14 @@ def render(result: AuditResult, verdict: Verdict | None = None, lead: View | Non
     lead
         What is shown of the audit, where it is known already.
     """
+    with written_in(unit_of_audit(result)):
+        return _render(result, verdict, lead or view(result))
+
+
+def _render(result: AuditResult, verdict: Verdict | None, lead: View) -> str:
     from markupsafe import Markup
 
     specs: dict[str, Spec] = {}
-    lead = lead or view(result)
     variants = variant_parts(result, lead, specs)
     first = [part.section.variant for part in variants[:DRAWN]]
     examples = explanation(result, lead, specs, first)

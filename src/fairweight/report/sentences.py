@@ -25,11 +25,15 @@ from fairweight.report.finding import (
 from fairweight.report.members import worded
 from fairweight.report.numbers import (
     count,
+    level,
+    loss_that_matters,
     p_value,
     percent,
     points,
     points_interval,
     size_in_points,
+    unit,
+    written_in,
 )
 
 if TYPE_CHECKING:
@@ -143,20 +147,19 @@ def pair(finding: Finding) -> str:
     if finding.members.population:
         variant += f" ({counted(finding.members.compressed, 'member')})"
         baseline += f" ({count(finding.members.baseline)})"
-    return (
-        f"{variant} against {baseline} on "
-        f"{count(finding.n_examples)} examples, {count(finding.n_classes)} classes."
-    )
+    classes = f", {count(finding.n_classes)} classes" if finding.n_classes else ""
+    return f"{variant} against {baseline} on {count(finding.n_examples)} examples{classes}."
 
 
 def accuracy(change: Change | None) -> str:
     """Accuracy before and after with the shift and its interval."""
     if change is None or missing(change.shift):
-        return "Accuracy cannot be estimated."
+        return f"{capitalised(unit().name)} cannot be estimated."
     # A shift of −0.02 points beside 97.1 → 97.0 would look like a slip.
     digits = 2 if abs(change.compressed - change.baseline) < 0.001 else 1
     return (
-        f"Accuracy {percent(change.baseline, digits)} → {percent(change.compressed, digits)}: "
+        f"{capitalised(unit().name)} {level(change.baseline, digits)} → "
+        f"{level(change.compressed, digits)}: "
         f"{points_interval(change.shift, change.low, change.high)}."
     )
 
@@ -169,13 +172,14 @@ def runs(finding: Finding) -> list[str]:
     sides = []
     for side in finding.runs:
         values = [
-            percent(value).removesuffix(" %")
+            level(value).removesuffix(" %")
             + (f" (member {shown(seed)}, far from the others)" if seed in side.far else "")
             for seed, value in zip(side.seeds, side.accuracy, strict=True)
         ]
         sides.append(f"{shown(side.variant)} {', '.join(values)}")
     return [
-        f"Accuracy of each member, in %: {'; '.join(sides)}. "
+        f"{capitalised(unit().name)} of each member{', in %' if unit().share else ''}: "
+        f"{'; '.join(sides)}. "
         + worded("Limits about the method assume", finding.members.kind)
         + " that no run fails: if runs sometimes fail, more members are needed."
     ]
@@ -200,8 +204,8 @@ def columns(verdict: ScopeFinding) -> list[str]:
         apart = verdict.apart(column)
         if apart and not any(payer.key in paying for payer in apart):
             # Nobody in the column loses more than the rest: who then makes the difference?
-            first = next((payer for payer in apart if payer.shift > 0), apart[0])
-            did = "did better" if first.shift > 0 else "gained less"
+            first = next((payer for payer in apart if payer.gain > 0), apart[0])
+            did = "did better" if first.gain > 0 else "gained less"
             said += f": {name_of(first)} {did} than the rest, by {size_in_points(first.shift)}"
         if not missing(column.within_p):
             within = p_value(column.within_p)
@@ -252,10 +256,10 @@ def loses(verdict: ScopeFinding, limit: int = 5) -> list[str]:
     if not losing:
         return ["No class or group is shown to lose."]
     if len(losing) == every > 1 and not verdict.pays_more:
-        sizes = [100 * abs(payer.shift) for payer in losing]
+        sizes = sorted(abs(payer.shift) for payer in losing)
+        least, most = (size_in_points(size) for size in (sizes[0], sizes[-1]))
         return [
-            f"All {count(every)} classes and groups, by {min(sizes):.1f} to {max(sizes):.1f} "
-            "points."
+            f"All {count(every)} classes and groups, by {least.removesuffix(' points')} to {most}."
         ]
     rest = [payer for payer in losing if payer != verdict.most]
     lines = [f"{name_of(payer)}: {shift_and_n(payer)}." for payer in rest[:limit]]
@@ -277,7 +281,8 @@ def pays_more(verdict: ScopeFinding, limit: int = 5) -> list[str]:
 
 def by_how_much(payer: Change) -> str:
     """A harmful excess as a size: how much more somebody loses than the rest."""
-    return points_interval(-payer.shift, -payer.high, -payer.low).replace("+", "")
+    gain, low, high = payer.gains
+    return points_interval(-gain, -high, -low).replace("+", "")
 
 
 def ruled_out(finding: Finding, limit: int = 3) -> list[str]:
@@ -285,7 +290,7 @@ def ruled_out(finding: Finding, limit: int = 3) -> list[str]:
     found = finding.ruled_out
     if found is None:
         return []
-    said = f"A loss beyond {100 * found.margin:g} points is ruled out for {found.whom}"
+    said = f"A loss beyond {loss_that_matters(found.margin)} is ruled out for {found.whom}"
     if found.shown:
         said += f" and shown for {count(found.shown)}"
     if not found.open:
@@ -328,7 +333,7 @@ def retraining(finding: Finding, limit: int = 5) -> list[str]:
     if overall is not None and not missing(overall.noise_floor):
         size = min(members.baseline // 2, members.compressed)
         lines.append(
-            f"{worded('Retraining the dense model', members.kind)} moves accuracy by "
+            f"{worded('Retraining the dense model', members.kind)} moves {unit().name} by "
             f"{_moved(overall)}, {counted(size, 'member')} against {count(size)}."
         )
     losing = {change.key for verdict in finding.verdicts for change in verdict.loses}
@@ -364,9 +369,9 @@ def cannot_tell(finding: Finding, limit: int = 5) -> list[str]:
             )
         )
     if finding.blind:
-        reference = 100 * finding.blind[0].reference
+        reference = loss_that_matters(finding.blind[0].reference)
         lines.append(
-            f"Too few examples to find a {reference:g}-point loss reliably: "
+            f"Too few examples to find a loss of {reference} reliably: "
             + _listed(
                 [f"{name_of(b)} ({count(b.n)} examples{needed(b)})" for b in finding.blind], limit
             )
@@ -465,16 +470,20 @@ def beyond_retraining(found: Sequence[Finding]) -> str | None:
 
 def finding_document(found: Sequence[Finding]) -> dict[str, Any]:
     """The finding in words, as audit.json holds it: a headline, and the sentences per variant."""
-    return {
-        "headline": headline(found),
-        "beyond_retraining": beyond_retraining(found),
-        "variants": {one.variant: [told.text for told in sentences(one)] for one in found},
-    }
+    with written_in(found[0].unit):
+        return {
+            "headline": headline(found),
+            "beyond_retraining": beyond_retraining(found),
+            "variants": {one.variant: [told.text for told in sentences(one)] for one in found},
+        }
 
 
 def facts(result: AuditResult, found: Sequence[Finding]) -> str:
     """On what the finding rests."""
-    parts = [f"{count(result.n_examples)} examples", f"{count(len(result.classes))} classes"]
+    parts = [f"{count(result.n_examples)} examples"]
+    parts += [f"{count(len(result.classes))} classes"] if result.classes else []
+    if result.outcome is not None:
+        parts.append(f"{shown(unit().name, NAME)}: {result.outcome.better} is better")
     if result.tasks:
         parts.append(f"{count(len(result.tasks))} tasks")
     columns = [shown(name, 40) for name in result.groupings]
@@ -528,7 +537,7 @@ def _headline(standings: Sequence[Standing], n_variants: int) -> str:
     if n_variants == 1:
         if found is None or verdict.scope == "method":
             return f"{said}."
-        said += f"; a loss beyond {100 * found.margin:g} points is ruled out for {found.whom}"
+        said += f"; a loss beyond {loss_that_matters(found.margin)} is ruled out for {found.whom}"
         left = found.of - found.number
         if left and not missing(found.largest):
             others = "the other one" if left == 1 else "the others"
@@ -547,8 +556,8 @@ def _headline(standings: Sequence[Standing], n_variants: int) -> str:
     every = [found for found in certain if found is not None and found.number == found.of]
     if every:
         said += (
-            f"; in {count(len(every))} a loss beyond {100 * every[0].margin:g} points is ruled out "
-            "for every class and group"
+            f"; in {count(len(every))} a loss beyond {loss_that_matters(every[0].margin)} is "
+            "ruled out for every class and group"
         )
     return f"{said}."
 

@@ -21,9 +21,20 @@ from fairweight.report.finding import (
     find,
     margin_of,
     ranked,
+    unit_of_audit,
 )
 from fairweight.report.members import members_of, worded
-from fairweight.report.numbers import count, p_value, percent, signed, size_in_points
+from fairweight.report.numbers import (
+    Unit,
+    count,
+    level,
+    loss_that_matters,
+    p_value,
+    signed,
+    size_in_points,
+    unit,
+    written_in,
+)
 from fairweight.report.sections import Section, section
 from fairweight.report.sentences import (
     NAME,
@@ -59,6 +70,7 @@ class Scale:
 
     low: float
     high: float
+    factor: float = 100  # from numbers to the unit of the ticks: points of shares
 
     def at(self, value: float) -> float:
         """The place of a value.
@@ -76,13 +88,17 @@ class Scale:
         >>> Scale(-0.11, 0.02).ticks
         [(20.5, '−10'), (92.8, '−5'), (165.1, '0')]
         """
-        span = 100 * (self.high - self.low)
-        step = next((s for s in _STEPS if span / s <= TICKS), _STEPS[-1])
-        first = math.ceil(100 * self.low / step - 1e-9)
-        last = math.floor(100 * self.high / step + 1e-9)
+        span = self.factor * (self.high - self.low)
+        steps: tuple[float, ...] = _STEPS
+        if self.factor == 1:  # of numbers any power of ten
+            size = 10.0 ** math.floor(math.log10(span))
+            steps = tuple(size * s for s in (0.1, 0.2, 0.5, 1, 2, 5, 10))
+        step = next((s for s in steps if span / s <= TICKS), steps[-1])
+        first = math.ceil(self.factor * self.low / step - 1e-9)
+        last = math.floor(self.factor * self.high / step + 1e-9)
         places = [step * i for i in range(first, last + 1)]
-        decimals = 1 if step < 1 else 0
-        return [(self.at(p / 100), signed(p, decimals) if p else "0") for p in places]
+        decimals = max(0, -math.floor(math.log10(step) + 1e-9))
+        return [(self.at(p / self.factor), signed(p, decimals) if p else "0") for p in places]
 
 
 @dataclass(frozen=True)
@@ -107,7 +123,7 @@ def scale_of(values: Iterable[float]) -> Scale:
     known = [0.0, *(v for v in values if not missing(v) and math.isfinite(v))]
     low, high = min(known), max(known)
     room = 0.05 * (high - low) or 0.01
-    return Scale(round(low - room, 10), round(high + room, 10))
+    return Scale(round(low - room, 10), round(high + room, 10), 100 if unit().share else 1)
 
 
 def mark(scale: Scale, change: Change, beside: float = math.nan) -> Mark | None:
@@ -171,7 +187,7 @@ def payers_table(
         **({"variant": "variant"} if variants else {}),
         "n": "n",
         "before_after": "before → after",
-        "said": "shift in points [limits]",
+        "said": f"shift{unit().of_shift} [limits]",
         **({"floor": worded("retraining alone, up to", members)} if floors else {}),
         "excess": "more than the rest?",
     }
@@ -189,14 +205,14 @@ def payer_row(
         own = next((c for c in method.verdict.shifts if c.key == change.key), None)
     if own is not None:
         ends = interval(own).partition(" ")[2]  # the shift itself is the same in both scopes
-        beyond = f"yes: {ends}" if own.high < 0 else f"not shown: {ends}".removesuffix(": ")
+        beyond = f"yes: {ends}" if own.is_loss else f"not shown: {ends}".removesuffix(": ")
     verdict = standing.verdict
     extra = next((c for c in verdict.excesses if c.key == change.key), None)
     if extra is None or missing(extra.shift):
         excess = NOTHING
     elif missing(extra.p) or extra.p > verdict.alpha:
         excess = f"not shown ({p_value(extra.p)})"
-    elif extra.shift < 0:
+    elif extra.gain < 0:
         excess = f"yes, by {by_how_much(extra).replace(' points', '')}"
     else:
         excess = f"no, less by {interval(extra).replace('+', '')}"
@@ -223,8 +239,8 @@ def _before_after(change: Change | None) -> str:
     if change is None or missing(change.compressed):
         return NOTHING
     digits = 2 if abs(change.compressed - change.baseline) < 0.001 else 1
-    before = percent(change.baseline, digits).removesuffix(" %")
-    return f"{before} → {percent(change.compressed, digits)}"
+    before = level(change.baseline, digits).removesuffix(" %")
+    return f"{before} → {level(change.compressed, digits)}"
 
 
 def _chosen_payers(standings: Sequence[Standing], kind: Kind) -> list[tuple[Standing, Change]]:
@@ -233,10 +249,10 @@ def _chosen_payers(standings: Sequence[Standing], kind: Kind) -> list[tuple[Stan
     Where nobody does, who loses; where nobody is shown to, the largest fall alone.
     """
     more = {(s.place, c.key) for s in standings for c in s.verdict.pays_more}
-    falls = [(s, c) for s in standings for c in s.verdict.shifts if c.kind == kind and c.shift < 0]
-    falls.sort(key=lambda pair: pair[1].shift)
+    falls = [(s, c) for s in standings for c in s.verdict.shifts if c.kind == kind and c.gain < 0]
+    falls.sort(key=lambda pair: pair[1].gain)
     paying = [(s, c) for s, c in falls if (s.place, c.key) in more]
-    losing = [(s, c) for s, c in falls if c.high < 0]
+    losing = [(s, c) for s, c in falls if c.is_loss]
     return (paying or losing)[:MOST_PAYERS] or falls[:1]
 
 
@@ -338,7 +354,7 @@ def _unseen(found: Sequence[Finding]) -> Unseen | None:
             line if len(names) == len(found) else f"{', '.join(names)}: {line}"
             for line, names in said.items()
         ),
-        reference=f"{100 * merged[ordered[0]][0].reference:g} points" if ordered else "",
+        reference=loss_that_matters(merged[ordered[0]][0].reference) if ordered else "",
         rows=tuple(rows),
         left=max(0, len(ordered) - MOST_UNSEEN),
     )
@@ -374,6 +390,7 @@ class View:
     reference: str  # the loss that matters
     one_rate: bool  # whether limits hold for all variants at once
     members: str  # what they are: retrained or repeated
+    unit: Unit  # of the main number
 
     @property
     def several(self) -> bool:
@@ -395,8 +412,8 @@ class View:
         floors = any(row.floor.value is not None for row in self.summary)
         headings = (
             "variant",
-            "accuracy",
-            "shift in points",
+            self.unit.name,
+            f"shift{self.unit.of_shift}",
             *([worded("retraining alone, up to", self.members)] if floors else []),
             "loses most",
             "lose",
@@ -425,6 +442,11 @@ class View:
 
 def view(result: AuditResult, variants: Sequence[str] | None = None) -> View:
     """Everything that is shown of an audit; of these variants only, by default of all."""
+    with written_in(unit_of_audit(result)):
+        return _view(result, variants)
+
+
+def _view(result: AuditResult, variants: Sequence[str] | None) -> View:
     from fairweight.tables.companions import leak_notes, leaks  # with pyarrow
 
     found = tuple(find(result, name) for name in variants or result.variants)
@@ -503,7 +525,7 @@ def view(result: AuditResult, variants: Sequence[str] | None = None) -> View:
         note: str | None = f"No {kind} is shown to lose. The largest fall:"
         if first.key in {other.key for other in standing.verdict.pays_more}:
             note = None
-        elif first.high < 0:
+        elif first.is_loss:
             note = f"No {kind} is shown to lose more than the rest. Shown to lose:"
         rows = tuple(payer_row(s, c, scale, methods.get(s.place)) for s, c in pairs)
         payers.append(PayerGroup("Groups" if kind == "group" else "Classes", rows, note))
@@ -530,7 +552,8 @@ def view(result: AuditResult, variants: Sequence[str] | None = None) -> View:
         method=bool(methods),
         floors=any(not missing(change.noise_floor) for change in paying),
         limits=f"{100 * (1 - found[0].alpha):g} %",
-        reference=f"{100 * margin_of(result):g} points",
+        reference=loss_that_matters(margin_of(result)),
+        unit=unit(),
         one_rate=found[0].one_rate,
         members=members_of(result),
     )

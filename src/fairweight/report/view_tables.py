@@ -10,6 +10,7 @@ from itertools import product
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from fairweight.auditing.metrics import metrics
+from fairweight.auditing.metrics.outcomes import OUTCOMES
 from fairweight.auditing.result import Scope, at_task, records, select
 from fairweight.auditing.schema import Status
 from fairweight.base.wording import NOTHING, missing, real, shown, text
@@ -18,6 +19,8 @@ from fairweight.report.members import members_of, worded
 from fairweight.report.numbers import (
     count,
     is_share,
+    level,
+    loss_that_matters,
     number,
     p_value,
     percent,
@@ -25,6 +28,7 @@ from fairweight.report.numbers import (
     points_interval,
     shift_of,
     size_in_points,
+    unit,
     value_interval,
     value_of,
 )
@@ -341,7 +345,7 @@ def finding_tables(finding: Finding, link: Link | None = None) -> dict[str, Show
             *(["task"] if tasks else []),
             "n",
             "least loss found with 80 % power",
-            f"n needed for {100 * blind[0].reference:g} points",
+            f"n needed for {loss_that_matters(blind[0].reference)}",
         )
         cut = cut_of(len(rows), len(blind), "tables/power.parquet", "with the smallest n")
         tables["unseen"] = ShownTable("Too few examples", headings, rows, len(blind), cut)
@@ -382,7 +386,7 @@ def _losses(
             Cell(change.metric, change.metric),
             Cell(count(change.n), change.n),
             Cell(
-                f"{percent(change.baseline).removesuffix(' %')} → {percent(change.compressed)}",
+                f"{level(change.baseline).removesuffix(' %')} → {level(change.compressed)}",
                 finite(change.compressed),
             ),
             Cell(percent(change.churn), finite(change.churn)),
@@ -395,7 +399,7 @@ def _losses(
             ]  # fmt: skip
         cells += [size_cell(change.noise_floor)] if floors else []
         rows.append(tuple(cells))
-    quantity = "shift in points" if loses else "excess over the rest in points"
+    quantity = ("shift" if loses else "excess over the rest") + unit().of_shift
     names = [f", {worded(SIDES[family.scope], members).lower()}" for family in families]
     headings = (
         "who",
@@ -437,8 +441,8 @@ def _who(item: Change | Blind | Small, link: Link | None = None) -> Cell:
 
 # What a reader looks for first; every other number is in the tables at the end.
 _OVERALL = (
-    "accuracy", "balanced_accuracy", "recall", "precision", "f1", "fpr", "fnr", "kappa",
-    "auc",    "ece_top_label", "calibration_gap", "calibration_error_sq", "class_gap",
+    *OUTCOMES, "accuracy", "balanced_accuracy", "recall", "precision", "f1", "fpr", "fnr", "kappa",
+    "auc", "ece_top_label", "calibration_gap", "calibration_error_sq", "class_gap",
 )  # fmt: skip
 _GROUPING = ("worst_group", "group_gap")
 

@@ -186,6 +186,7 @@ class WideColumns:
     predictions: dict[str, list[str]]
     scores: dict[str, list[str]]
     groups: list[str]
+    denominator: str | dict[str, list[str]] | None = None
     score_classes: tuple[str, ...] | None = None  # of probabilities that were given as predictions
     notes: tuple[str, ...] = ()
 
@@ -199,28 +200,40 @@ def wide_table(
     y_score: Mapping[str, Any] | None = None,
     cluster: Any = None,
     sample_weight: Any = None,
+    denominator: Any = None,
+    given_as: str = "y_pred",
     score_classes: Sequence[Any] | None = None,
 ) -> tuple[dict[str, Any], WideColumns]:
-    """A dict of equally long columns, and their roles; lengths are checked with their names."""
-    y_true, y_pred, sensitive_features, sample_id, y_score, cluster, sample_weight = _in_one_order(
-        y_true, y_pred, sensitive_features, sample_id, y_score, cluster, sample_weight
-    )
-    label = _one_dimensional(y_true, "y_true")
-    n = len(label)
-    if n == 0:
-        raise InputError("y_true is empty; give at least one example.")
-    if not isinstance(y_pred, Mapping):
+    """A dict of equally long columns, and their roles; lengths are checked with their names.
+
+    Outcomes (`given_as`) have no `y_true`; their denominator is one for all, or one per variant.
+    """
+    (y_true, y_pred, sensitive_features, sample_id, y_score, cluster, sample_weight,
+     denominator) = _in_one_order(
+        y_true, y_pred, sensitive_features, sample_id, y_score, cluster, sample_weight, denominator
+    )  # fmt: skip
+    if not isinstance(y_pred, Mapping) or not y_pred:
         raise InputError(
-            f"y_pred is a {type(y_pred).__name__}; give a dict from variant to predictions, as in "
+            f"{given_as} is a {type(y_pred).__name__}; give a dict from variant to values, as in "
             "{'dense': ..., 'int8': ...}."
         )
-    table: dict[str, Any] = {"example_id": range(n), "label": label}
+    if y_true is None:
+        n = len(as_array(next(iter(y_pred.values()))))
+    else:
+        label = _one_dimensional(y_true, "y_true")
+        n = len(label)
+    if n == 0:
+        named = given_as if y_true is None else "y_true"
+        raise InputError(f"{named} is empty; give at least one example.")
+    table: dict[str, Any] = {"example_id": range(n)}
+    if y_true is not None:
+        table["label"] = label
     if sample_id is not None:
         table["example_id"] = _of_length(_one_dimensional(sample_id, "sample_id"), n, "sample_id")
     predictions: dict[str, list[str]] = {}
     y_pred, shares = dict(y_pred), {}
     classes: tuple[str, ...] | None = None
-    for name, given in y_pred.items():
+    for name, given in y_pred.items() if y_true is not None else ():
         if (found := _class_shares(given, f"y_pred[{name!r}]", label, score_classes)) is None:
             continue
         shares[name], own = found
@@ -243,12 +256,22 @@ def wide_table(
         if y_score is None and len(shares) == len(y_pred):
             y_score = shares  # of some models alone they could not be compared
     for name, given in y_pred.items():
-        columns = _members(given, f"y_pred[{name!r}]", n)
+        columns = _members(given, f"{given_as}[{name!r}]", n)
         predictions[str(name)] = []
         for seed, values in enumerate(columns):
             column = f"prediction:{name}:{seed}"
             table[column] = values
             predictions[str(name)].append(column)
+    sizes: str | dict[str, list[str]] | None = None
+    if isinstance(denominator, Mapping):
+        sizes = {}
+        for name, given in denominator.items():
+            columns = _members(given, f"denominator[{name!r}]", n)
+            sizes[str(name)] = [f"denominator:{name}:{seed}" for seed in range(len(columns))]
+            table |= dict(zip(sizes[str(name)], columns, strict=True))
+    elif denominator is not None:
+        sizes = "denominator"
+        table[sizes] = _of_length(_one_dimensional(denominator, sizes), n, sizes)
     scores: dict[str, list[str]] = {}
     for name, given in (y_score or {}).items():
         if str(name) not in predictions:
@@ -275,7 +298,7 @@ def wide_table(
                 raise InputError(f"A group is named '{column}', as a column in use; rename it.")
             table[column] = _of_length(_one_dimensional(given, column), n, column)
     used = classes if y_score is shares and shares else None
-    return table, WideColumns(predictions, scores, groups, used, notes)
+    return table, WideColumns(predictions, scores, groups, sizes, score_classes=used, notes=notes)
 
 
 def _in_one_order(*inputs: Any) -> tuple[Any, ...]:

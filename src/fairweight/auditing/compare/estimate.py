@@ -81,6 +81,7 @@ class Family:
     members: Floats | None = None  # (members, rows): every member's own value
     sums: Sums | None = None  # of a ratio of sums over examples
     columns: Mapping[str, Any] = field(default_factory=dict)  # of the results, as they are
+    gate_status: str | None = None  # why no gate may lean on the limits of these rows
 
     @property
     def change(self) -> Estimate:
@@ -437,11 +438,11 @@ class RunValues:
     far: tuple[str, ...]
 
 
-def members_of(per_seed: pd.DataFrame, variant: str) -> RunValues:
-    """The members of a variant, from the table `per_seed`."""
+def members_of(per_seed: pd.DataFrame, variant: str, metric: str = "accuracy") -> RunValues:
+    """The members of a variant and their main number, from the table `per_seed`."""
     rows = per_seed[
         (per_seed["variant"] == variant)
-        & (per_seed["metric"] == "accuracy")
+        & (per_seed["metric"] == metric)
         & (per_seed["by"] == "overall")
     ]
     means = rows.groupby("seed", sort=False)[["value", "n"]].mean()

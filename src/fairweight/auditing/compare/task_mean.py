@@ -189,7 +189,7 @@ def _flips(c: Comparison) -> dict[tuple[str, str], Drawn]:
                 changed=made.changed,
             ),
         )
-        for key, made in replicate_scores(c, statistics).items()
+        for key, made in replicate_scores(c, statistics, swaps=False).items()
     }
 
 

@@ -27,7 +27,7 @@ from fairweight.auditing.compare.harm import (
     standardised_excess_shift,
     worst_shifts,
 )
-from fairweight.auditing.compare.outcome import outcome_rows
+from fairweight.auditing.compare.outcome import outcome_power, outcome_rows
 from fairweight.auditing.compare.rows import (
     Built,
     build,
@@ -162,6 +162,8 @@ def _outcome(c: Comparison, made: Compared) -> Compared:
             made.blocks.append(build(c, family, scope))
         made.power = power_table(c, models)
         made.concentration = concentration_table(c)
+    else:
+        made.power = outcome_power(c, models)
     made.group_error = group_error_table(c, [r.family for r in by_group if r.scope == "model"])
     return made
 

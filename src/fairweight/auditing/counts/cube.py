@@ -277,6 +277,24 @@ def _keys(cube: Cube) -> Iterator[NDArray[np.int64]]:
         yield np.unique(values, return_inverse=True)[1].reshape(-1).astype(np.int64)
 
 
+def pair_values(
+    cube: Cube, baseline: str, variant: str, *, weighted: bool = True
+) -> tuple[Floats, Floats, Floats, Floats]:
+    """Numerators and denominators of two models on every cell: means over their members.
+
+    In the order num_b, num_c, den_b, den_c; of one example, times its weight.
+    """
+    assert cube.outcome is not None
+    assert cube.outcome.numerator is not None
+    weight = np.ones(cube.n_cells) if cube.weight is None or not weighted else cube.weight
+    sides = [cube.member_indices(name) for name in (baseline, variant)]
+    numerators = [cube.outcome.numerator[:, side].mean(axis=1) * weight for side in sides]
+    sizes = cube.outcome.denominator
+    denominators = [weight if sizes is None else sizes[:, side].mean(axis=1) * weight
+                    for side in sides]  # fmt: skip
+    return numerators[0], numerators[1], denominators[0], denominators[1]
+
+
 def of_positions(cube: Cube, name: str) -> Cube:
     """A cube whose labels are positions of answers: right or wrong, and the label as a group.
 

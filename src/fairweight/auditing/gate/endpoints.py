@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import pandas as pd
@@ -11,9 +11,11 @@ from numpy.typing import NDArray
 
 import fairweight.auditing.metrics as registered
 from fairweight.auditing.metrics import Metric
-from fairweight.auditing.result import BOUND_COLUMNS, AuditResult
+from fairweight.auditing.metrics.outcomes import OUTCOMES
+from fairweight.auditing.result import BOUND_COLUMNS, DIVISORS, GATE_ALPHA, AuditResult
 from fairweight.base.types import Floats
 from fairweight.errors import InputError, UnknownNameError
+from fairweight.specs.audit import AuditOptions
 from fairweight.tables.canonical import canonical
 from fairweight.tables.names import (
     column_of,
@@ -110,7 +112,8 @@ def demands(policy: Policy) -> tuple[tuple[Demand, ...], ...]:
 
 def _direction(name: str, metric: Metric, criterion: Criterion) -> int:
     """+1 where higher is better, −1 where lower is; refuses what has no direction."""
-    if criterion == "recovery" and (metric.kind != "rate" or metric.better != "higher"):
+    kept = (metric.kind == "rate" and metric.better == "higher") or metric.kind == "outcome"
+    if criterion == "recovery" and not kept:
         fit = [m.name for m in registered.metrics() if m.kind == "rate" and m.better == "higher"]
         raise InputError(
             f"{name}: recovery is a share of the baseline's {' or '.join(fit)}, not of "
@@ -230,10 +233,63 @@ def endpoints(
     recovery = (declared["criterion"] == "recovery").to_numpy()
     if recovery.any():
         known = _baselines(result, declared[recovery])
-        _check_chance(result, declared[recovery], known, [asked[i] for i in of[recovery]])
+        if result.outcome is None:
+            _check_chance(result, declared[recovery], known, [asked[i] for i in of[recovery]])
         declared.loc[recovery, "baseline"] = known
         declared.loc[recovery, "threshold"] *= known
+        if result.outcome is not None and not result.outcome.binary:
+            declared = _with_recovery_limits(result, declared)
     return declared
+
+
+def _with_recovery_limits(result: AuditResult, declared: pd.DataFrame) -> pd.DataFrame:
+    """The limits of R_c − ρ R_b in the place of those of the shift, where a recovery is asked.
+
+    The limits of the shift against (ρ − 1) R_b, which are right for shares, would pass 9 to 34 %
+    at the margin where losses rise by a constant. Of an outcome of which less is better, at most
+    1 − ρ of the baseline may be added.
+    """
+    from fairweight.auditing.archive import stored_cube
+    from fairweight.auditing.compare.comparison import comparison
+    from fairweight.auditing.compare.outcome import recovery_limits
+
+    cube = stored_cube(result)
+    if cube is None:
+        raise InputError(
+            "A recovery of numbers is judged from the cube of the audit (tables/cube.parquet), "
+            "which is not there; give the predictions, or ask for a margin."
+        )
+    made = declared.copy()
+    levels = np.array([2 * GATE_ALPHA / j for j in DIVISORS])
+    asked = made[made["criterion"] == "recovery"]
+    options = AuditOptions.from_json(result.provenance.options)
+    keys = ["variant", "task", "kind", "limit", "sign"]
+    of: Any
+    for of, rows in asked.groupby(keys, dropna=False, sort=False):
+        variant, task, kind, limit, sign = of
+        if result.tasks and not isinstance(task, str):
+            made.loc[rows.index, "status"] = "not_estimable: no recovery of a mean over tasks"
+            continue
+        c = comparison(
+            cube,
+            baseline=result.baseline,
+            variant=str(variant),
+            task=task if isinstance(task, str) else None,
+            grouping_names=result.groupings,
+            positive=None,
+            options=options,
+        )
+        rho = float(limit) if sign > 0 else 2 - float(limit)
+        found = recovery_limits(c, str(kind), rho, levels)
+        for place, group in zip(rows.index, rows["group"], strict=True):
+            ends = found.get(group if isinstance(group, str) else None)
+            if ends is None:
+                continue
+            for at, j in enumerate(DIVISORS):
+                made.loc[place, [f"low_{j}", f"high_{j}"]] = ends[0][at], ends[1][at]
+            if "too few changed values" in str(made.loc[place, "status"]):
+                made.loc[place, "status"] = "ok"  # here all examples count as changed
+    return made
 
 
 def unjudged_levels(result: AuditResult, policy: Policy) -> list[str]:
@@ -260,9 +316,10 @@ def _check_held(result: AuditResult, policy: Policy) -> tuple[set[str], set[str]
     for number, rule in enumerate(policy.rule, start=1):
         by = {"intersection": "group"}.get(rule.by, rule.by)
         # A gap is judged only where all levels of its column are large enough.
-        needed = {(rule.metric, by)} | ({("accuracy", "group")} if by == "grouping" else set())
+        own = (result.primary, "group")
+        needed = {(rule.metric, by)} | ({own} if by == "grouping" else set())
         if policy.require_groups or policy.exclude:
-            needed.add(("accuracy", "group"))
+            needed.add(own)
         if needed & result.absent:
             raise InputError(
                 f"Rule {number} of the policy: this audit.json alone does not hold the limits of "
@@ -391,7 +448,7 @@ def _unseen_levels(
     Gaps and worst groups are of the other levels, so whoever pays may be in these.
     """
     levels = rows[
-        (rows["metric"] == "accuracy")
+        rows["metric"].isin(["accuracy", *OUTCOMES])
         & (rows["quantity"] == "value")
         & rows["kind"].isin(["group", "intersection"])
     ]

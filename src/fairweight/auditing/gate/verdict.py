@@ -10,8 +10,8 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_left
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal, TypeAlias
 
@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 from fairweight.auditing.choose.objectives import numeric_columns
 from fairweight.auditing.gate.endpoints import demands, endpoints, unjudged_levels
 from fairweight.auditing.gate.looks import Look, check_looks, look_key, opened
+from fairweight.auditing.metrics.outcomes import ANY
 from fairweight.auditing.result import DIVISORS, AuditResult
 from fairweight.auditing.schema import BOUND, NOT_ESTIMABLE, Status, column_names, frame, typed
 from fairweight.base.types import Floats
@@ -201,7 +202,8 @@ def _with_left_out(declared: pd.DataFrame, low: Floats) -> tuple[Floats, Floats,
     worst = declared["worst"].to_numpy(dtype=float)
     baseline = declared["baseline"].to_numpy(dtype=float)
     threshold = declared["threshold"].to_numpy(dtype=float)
-    least = np.where(share == 0, low, (1 - share) * low + share * worst)
+    with np.errstate(invalid="ignore"):  # of numbers the worst has no bound
+        least = np.where(share == 0, low, (1 - share) * low + share * worst)
     had = np.where(share == 0, baseline, (1 - share) * baseline + share)
     of_baseline = (declared["criterion"] == "recovery").to_numpy()
     limit = declared["limit"].to_numpy(dtype=float)
@@ -456,6 +458,7 @@ def decide(
 
 def _decided(result: AuditResult, policy: Policy, require: Require, look: Look | None) -> Verdict:
     """The verdict on every endpoint, every variant and all of them."""
+    policy = _named(policy, result)
     declared = endpoints(result, policy, demands(policy))
     excluded, skipped = (_names(declared[declared["aside"] == why]) for why in _ASIDE)
     declared = declared[declared["aside"].isna()].reset_index(drop=True)
@@ -466,6 +469,8 @@ def _decided(result: AuditResult, policy: Policy, require: Require, look: Look |
             "looked at"
         )
     rows = judged(declared, 1 if look is None else look.of, closed)
+    if result.outcome is not None and not result.outcome.binary:
+        rows = _with_unseen(rows, result.largest_losses)
     if policy.limit:
         limits = limit_rows(result.variants_table, result.variants, policy)
         rows = typed("endpoints", pd.concat([rows, limits], ignore_index=True))
@@ -533,6 +538,32 @@ def limit_rows(table: pd.DataFrame | None, variants: Sequence[str], policy: Poli
                     }
                 )
     return frame("endpoints", rows)
+
+
+def _named(policy: Policy, result: AuditResult) -> Policy:
+    """The policy with the name that the audit's outcome has, where a rule calls it just that."""
+    if result.outcome is None:
+        return policy
+    rules = tuple(
+        replace(rule, metric=result.primary) if rule.metric == ANY else rule for rule in policy.rule
+    )
+    return replace(policy, rule=rules)
+
+
+def _with_unseen(rows: pd.DataFrame, largest: Mapping[str, float]) -> pd.DataFrame:
+    """Every pass says what may stay unseen: losses that are rarer than 3 in n examples."""
+    reasons = []
+    for decision, reason, variant, n in zip(
+        rows["decision"], rows["reason"], rows["variant"], rows["n"], strict=True
+    ):
+        loss = largest.get(variant, math.nan)
+        if decision == PASS and loss > 0 and n:
+            reason += (
+                f"; what is rarer than 3 in {int(n):,} examples stays unseen: at the largest loss "
+                f"seen that is up to {plain(3 / float(n) * loss)}"
+            )
+        reasons.append(reason)
+    return rows.assign(reason=reasons)
 
 
 def _all(decisions: Iterable[str]) -> Outcome:

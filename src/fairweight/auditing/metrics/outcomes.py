@@ -15,7 +15,8 @@ import numpy as np
 from fairweight.auditing.metrics.registry import Event, register
 from fairweight.base.types import Floats
 
-ANY: Final = "outcome"  # what a policy or an objective may call whichever of them an audit has
+OUTCOMES: Final = ("correct", "failed", "outcome", "cost")
+ANY: Final = "outcome"  # what a policy may call whichever of them an audit has
 KINDS: Final = ("overall", "group", "intersection")
 
 _outcome = partial(

@@ -130,7 +130,7 @@ def test_it_can_be_tried_without_an_install(wheel: Path, tmp_path: Path) -> None
         quiet([python, "-m", "pip", "install", "-q", "uv"], tmp_path)
         uvx = str(python.with_name("uvx"))
     said = quiet([uvx, "--python", sys.executable, *from_wheel(line, wheel)[1:]], tmp_path)
-    assert "against dense" in said
+    assert "dense" in said
     assert (tmp_path / "fairweight-demo").is_dir()
 
 

@@ -34,7 +34,9 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Outcome]:
 
 def test_the_demo_makes_a_report(made: tuple[Path, Outcome]) -> None:
     folder, outcome = made
-    assert (outcome.code, outcome.err) == (0, "")
+    assert outcome.code == 0, outcome.err
+    # On a busy machine it says how far it is, and nothing else.
+    assert all(line.startswith("… ") for line in outcome.err.splitlines()), outcome.err
     assert (folder / "fairweight-demo/audit/report.html").stat().st_size > 100_000
     audit = document(folder / "fairweight-demo/audit")
     assert audit["baseline"] == "dense"

@@ -67,6 +67,17 @@ def _query(draft: Draft, option: str) -> None:
         draft.add(option, "SELECT * FROM data")
 
 
+def _elsewhere(place: int, *value: str) -> Filler:
+    """Options of logs and of warehouses, by the number of the case too: tables refuse them."""
+
+    def fill(draft: Draft, option: str) -> None:
+        if draft.number % 59 == place:
+            draft.words.append("=".join((option, *value)))
+            draft.must_refuse(f"{option}, which is not for tables")
+
+    return fill
+
+
 def _n_boot(draft: Draft, option: str) -> None:
     if draft.chance(0.02):
         draft.add(option, draft.rng.choice((0, 19, -1, "x")))
@@ -449,17 +460,12 @@ FILLERS: dict[str, Filler] = {
     "no_filters": _flag(0.06),
     "overwrite": _overwrite,
     "query": _query,
-    **{
-        name: _number(0.0, ())
-        for name in (  # of logs: tests/tables/logs
-            "log_tasks",
-            "log_filter",
-            "allow_different",
-            "score_threshold",
-        )
-    },
-    "sql": _number(0.0, ()),  # tables of a warehouse, which are no files
-    "dialect": _number(0.0, ()),
+    "log_tasks": _elsewhere(13, "law"),
+    "log_filter": _elsewhere(14, "strict"),
+    "allow_different": _elsewhere(15, "limit"),
+    "score_threshold": _elsewhere(16, "0.3"),
+    "sql": _elsewhere(17),
+    "dialect": _elsewhere(18, "trino"),
     "policy": _policy,
     "out": _out,
     "suppress_small": _flag(0.06),

@@ -81,7 +81,7 @@ def test_a_card_needs_to_know_of_which_variant(result: AuditResult) -> None:
     with pytest.raises(InputError, match=r"2 \('int8', 'pruned-90'\); say which"):
         to_card(result)
     assert to_card(replace(result, variants=("int8",))).startswith("---\n")
-    with pytest.raises(InputError, match="the hub accepts quantized, finetune"):
+    with pytest.raises(InputError, match="the hub accepts: quantized, finetune"):
         to_card(result, "int8", relation="pruned")
     with pytest.raises(InputError, match="base_model must be"):
         to_card(result, "int8", base_model="a\nb: c")

@@ -275,8 +275,8 @@ def count(
         ),
     ] = False,
     dialect: Annotated[
-        str, WAREHOUSE("Whose SQL it is.", "|".join(DIALECTS), show_default=True)
-    ] = "duckdb",
+        str | None, WAREHOUSE("Whose SQL it is; duckdb by default.", "|".join(DIALECTS))
+    ] = None,
     suppress_small: Annotated[
         bool,
         o.OUTPUT(
@@ -332,8 +332,10 @@ def count(
     if sql:
         if out is not None:
             raise InputError("--sql prints statements and writes no cube; leave --out out.")
-        typer.echo(str(warehouse_count(tables, dialect)), nl=False)
+        typer.echo(str(warehouse_count(tables, dialect or "duckdb")), nl=False)
         return
+    if dialect is not None:
+        raise InputError("--dialect goes with --sql; add it, or leave --dialect out.")
     if out is None:
         raise InputError("--out is missing; name the Parquet file that the cube goes to.")
     check_file(out, inputs=tables.paths, overwrite=overwrite)

@@ -200,7 +200,8 @@ def to_card(
     """
     if relation is not None and relation not in RELATIONS:
         raise InputError(
-            f"relation cannot be '{shown(relation, 40)}'; the hub accepts {', '.join(RELATIONS)}."
+            f"relation cannot be '{shown(relation, 40)}'; use what the hub accepts: "
+            f"{', '.join(RELATIONS)}."
         )
     if base_model is not None and (not base_model.strip() or not base_model.isprintable()):
         raise InputError("base_model must be the id of a model on the hub; give OWNER/NAME.")

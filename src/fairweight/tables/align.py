@@ -196,7 +196,10 @@ def _aligned(
         for name in request.tables.clusters
     ]
     if len(clusters) == 2:
-        raise InputError("--cluster can be given once so far; give the column that binds more.")
+        raise InputError(
+            f"--cluster was given twice ({' and '.join(request.tables.clusters)}), and two columns "
+            "that both bind examples are not supported yet; give the one that binds more of them."
+        )
     columns = {
         "label": None
         if outcome or unlabelled

@@ -500,8 +500,7 @@ class TableSpec:
     )
     cluster: str | Sequence[str] | None = option(
         None,
-        "Examples that belong together (one person, one writer): resampled whole. Give it twice "
-        "where two columns bind them (both people of a pair).",
+        "Examples that belong together (one person, one writer): resampled whole.",
         COLUMNS, "--cluster", "COL", _read_several, _write_several, repeated=True,
     )  # fmt: skip
     weight: str | None = option(None, "Sampling weight.", COLUMNS, "--weight", "COL")

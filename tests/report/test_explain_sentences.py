@@ -124,7 +124,7 @@ def test_no_sentence_claims_too_much(word: str, explained: AuditResult) -> None:
 
 def test_empty_tables_and_hostile_names(hostile_explained: AuditResult) -> None:
     said = explanation_sentences(hostile_explained)
-    assert len(said) == 22
+    assert len(said) == 24
     assert not any("\x1b" in sentence for sentence in said)
     empty = {name: frame.iloc[:0] for name, frame in hostile_explained.explanations.items()}
     short = explanation_sentences(replace(hostile_explained, explanations=empty))

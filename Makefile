@@ -59,6 +59,7 @@ check: $(VENV)/.dev-installed  ## lint, format, types, layers, and that numbers 
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+	$(BIN)/mypy tests
 	$(BIN)/lint-imports
 	$(ONE_THREAD) $(BIN)/python -m tests.same --jobs $(WORKERS)
 

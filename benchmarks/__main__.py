@@ -20,6 +20,7 @@ from benchmarks import (
     bootstrap,
     choose,
     exemplars,
+    imagenet_x,
     lab_distillation,
     lab_processes,
     lab_pruning,
@@ -34,6 +35,7 @@ from benchmarks import (
     similarity,
     slices,
     startup,
+    tasks,
     view_readers,
     votes,
 )
@@ -44,8 +46,10 @@ BENCHMARKS: dict[str, ModuleType] = {
     "bootstrap": bootstrap,
     "large": large,
     "startup": startup,
+    "imagenet-x": imagenet_x,
     "report": report_page,
     "many": many,
+    "tasks": tasks,
     "populations": populations,
     "slices": slices,
     "choose": choose,
@@ -129,8 +133,8 @@ def lines_or_reason(name: str, settings: Settings) -> Found:
             f"Not measured: {', '.join(missing)} not installed; "
             "`pip install 'fairweight[lab]'` installs it."
         )
-    lines: list[Line] = module.run(settings)
-    return lines
+    found: Found = module.run(settings)
+    return found
 
 
 def page(found: dict[str, Found], settings: Settings, load: float) -> str:

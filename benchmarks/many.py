@@ -17,6 +17,7 @@ SETTING = (
 )
 ROWS_OF_GROUPS, GROUPS = 100_000, 10_000
 ROWS_OF_CLASSES, CLASSES = 50_000, 1_000
+LIMIT_S, LIMIT_MB = 12.0, 800.0  # of many groups
 
 
 def run(settings: Settings) -> list[Line]:
@@ -47,7 +48,12 @@ def _lines(shape: Shape, found: dict[str, float], few: dict[str, float]) -> list
     name = f"{shape.groups:,} groups × {shape.classes:,} classes"
     against = "10 × 10"
     audit, few_audit = found["total"] - found["report"], few["total"] - few["report"]
+    limits = [
+        Line(f"{name}: audit and report", found["total"], "limit", LIMIT_S, target=1.0),
+        Line(f"{name}: memory", found["peak_mb"], "limit", LIMIT_MB, "MB", target=1.0),
+    ]
     return [
+        *(limits if shape.groups > shape.classes else []),
         Line(f"{name}: audit", audit, against, few_audit),
         Line(f"{name}: report", found["report"], against, few["report"]),
         Line(f"{name}: memory", found["peak_mb"], against, few["peak_mb"], "MB"),

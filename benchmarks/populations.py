@@ -24,7 +24,7 @@ SETTING = (
     "shape of Simon Says, Table 3. Memory is the peak of the whole process, libraries and all."
 )
 ROWS_OF_THIRTY, ROWS_OF_METHODS = 100_000, 10_000
-LIMIT_THIRTY_S, LIMIT_METHODS_S, LIMIT_MB = 30.0, 20.0, 2000.0
+LIMIT_THIRTY_S, LIMIT_METHODS_S, LIMIT_MB = 15.0, 20.0, 2000.0
 STAGES = ("align", "count", "compare", "tables", "report")
 
 

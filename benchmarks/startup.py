@@ -14,8 +14,9 @@ from benchmarks.measure import Settings, interleaved, processor_seconds, python
 
 TITLE = "Starting"
 SETTING = (
-    "Wall time of fresh processes, medians of interleaved runs. The file: 10,000 rows of CSV, 10 "
-    "classes, 3 group columns, scores of both models; the chart bundle is cached."
+    "Wall time of fresh processes (processor time where it says so), medians of interleaved runs. "
+    "The file: 10,000 rows of CSV, 10 classes, 3 group columns, scores of both models; the chart "
+    "bundle is cached."
 )
 ROWS, CLASSES = 10_000, 10
 COMMAND = "from fairweight.cli import main; main()"
@@ -31,12 +32,15 @@ def run(settings: Settings) -> list[Line]:
         python("-c", CACHE_BUNDLE)
         audit = _audit(table, folder, settings.n_boot)
         processor: list[float] = []
+        libraries: list[float] = []
         taken = interleaved(
             {
                 "help": lambda: python("-c", COMMAND, "--help"),
                 "fairweight": lambda: python("-c", "import fairweight"),
                 "numpy": lambda: python("-c", "import numpy"),
-                "libraries": lambda: python("-c", LIBRARIES),
+                "libraries": lambda: libraries.append(
+                    processor_seconds(lambda: python("-c", LIBRARIES))
+                ),
                 "audit": lambda: processor.append(processor_seconds(audit)),
             },
             rounds,
@@ -44,10 +48,11 @@ def run(settings: Settings) -> list[Line]:
     return [
         Line("fairweight --help", taken["help"], "limit", 0.3, target=1.0),
         Line("import fairweight", taken["fairweight"], "import numpy", taken["numpy"], target=2.0),
-        Line("CSV to report", taken["audit"], "limit", 3.0, target=1.0),
-        Line("CSV to report", taken["audit"], LIBRARIES, taken["libraries"]),
+        Line("CSV to report: processor time", median(processor), "limit", 2.0, target=1.0),
+        Line("CSV to report: processor time", median(processor), LIBRARIES, median(libraries),
+             target=2.5),
         Line("CSV to report: processor time", median(processor), "its wall time", taken["audit"]),
-    ]
+    ]  # fmt: skip
 
 
 def _audit(table: Path, folder: Path, n_boot: int) -> Callable[[], str]:

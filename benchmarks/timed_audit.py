@@ -2,14 +2,19 @@
 
 `python -m benchmarks.timed_audit TABLE FOLDER N_BOOT [GROUPS [VARIANTS]]`, with groups separated by
 commas; without a table only the libraries are loaded, for the memory that they take by themselves.
+`python -m benchmarks.timed_audit -- COMMAND...` runs a command of the command line.
 """
 
 from __future__ import annotations
 
 import json
+import os
 import sys
 import time
+from collections.abc import Sequence
+from contextlib import redirect_stdout
 from dataclasses import dataclass, field
+from pathlib import Path
 
 from benchmarks.measure import json_of, peak_memory_mb
 
@@ -68,13 +73,31 @@ def in_fresh_process(
     return json_of("benchmarks.timed_audit", [table, folder, str(n_boot), groups, variants])
 
 
+def command_in_fresh_process(arguments: Sequence[str]) -> dict[str, float]:
+    """A command from the start of its process to its end: processor seconds and megabytes."""
+    return json_of("benchmarks.timed_audit", ["--", *arguments])
+
+
+def commanded(arguments: Sequence[str]) -> dict[str, float]:
+    """Run a command; what it prints goes nowhere."""
+    from fairweight.cli import run
+
+    with Path(os.devnull).open("w") as nowhere, redirect_stdout(nowhere):
+        code = run(list(arguments))
+    if code:
+        raise RuntimeError(f"fairweight {' '.join(arguments)} ended with {code}")
+    return {"cpu": time.process_time(), "peak_mb": peak_memory_mb()}
+
+
 def libraries_mb() -> float:
     """Memory of a fresh process that only loads what an audit loads."""
     return float(json_of("benchmarks.timed_audit", [])["peak_mb"])
 
 
 def main(arguments: list[str]) -> None:
-    if arguments:
+    if arguments[:1] == ["--"]:
+        found = commanded(arguments[1:])
+    elif arguments:
         table, folder, n_boot, *beside = arguments
         found = audited(table, folder, int(n_boot), *beside)
     else:

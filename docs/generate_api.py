@@ -29,7 +29,8 @@ MADE = "<!-- Made by docs/generate_api.py from the docstrings: do not edit. -->"
 
 def python_page() -> str:
     """What `import fairweight as fw` offers."""
-    found = definitions(SOURCE / "api.py") | definitions(SOURCE / "audits.py")
+    homes = ("api.py", "audits.py", "precision.py")
+    found = {name: node for home in homes for name, node in definitions(SOURCE / home).items()}
     names = [name for name in fairweight.__all__ if name in found]
     functions = [name for name in names if isinstance(found[name], ast.FunctionDef)]
     classes = [name for name in names if isinstance(found[name], ast.ClassDef)]

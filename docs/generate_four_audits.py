@@ -106,12 +106,12 @@ def audited(name: str) -> fw.Audit:
 
 
 def printed(name: str, *, whole: bool = True) -> str:
-    """What the terminal prints of one audit; else its panel alone."""
+    """What the terminal prints of one audit; else without the caveats below."""
     text = io.StringIO()
     show(audited(name).result, Console(file=text, width=WIDTH))
     lines = [line.rstrip() for line in text.getvalue().splitlines()]
-    end = len(lines) if whole else next(i for i, line in enumerate(lines) if line[0] == "╰") + 1
-    return "\n".join(lines[:end]) + "\n"
+    ends = [i for i, line in enumerate(lines) if not line]
+    return "\n".join(lines if whole else lines[: ends[-1]]) + "\n"
 
 
 def filled(text: str) -> str:

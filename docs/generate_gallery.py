@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING
 from gallery_data.attributes import audit_of_attributes, audit_of_thresholds
 from gallery_data.classes import audit_of_classes
 from gallery_data.decisions import audit_of_two_answers
+from gallery_data.units import audit_of_units
 from generate_reference import plain
 from results.study_tables import put
 
@@ -46,7 +47,7 @@ PAPERS = {  # in the order of the page
 TOLD = {
     "FW": "What no paper has: limits that hold for all rows at once, noise floors, what to decide.",
     "HK": "Hooker, Moorosi, Clark, Bengio and Denton, 2020: which examples, and which subgroups.",
-    "PA": "Paganini, 2020: classes and individuals against sparsity, and what goes along with it.",
+    "PA": "Paganini, 2020: classes and individuals against sparsity, and what goes with it.",
     "SG": "Sinha and Groover: tables before and after, by class and by group.",
     "SS": "Blakeney, Huish, Yan and Zong, 2021: how errors of classes move, and representations.",
     "IO": "Iofinova, Peste and Alistarh, 2023: many attributes, and their bias amplification.",
@@ -57,6 +58,7 @@ RESULTS: Mapping[Callable[[], AuditResult], tuple[str, ...]] = {
     audit_of_attributes: OF_ATTRIBUTES,
     audit_of_thresholds: ("IO-F5a",),
     audit_of_two_answers: OF_TWO_ANSWERS,
+    audit_of_units: ("FW-8",),
 }
 FIRST = """# Gallery
 

@@ -50,6 +50,12 @@ KINDS = {
         "Only `compressed` is filled: it is the value of the comparison. Basic bootstrap cut at "
         "0; the test exchanges the two predictions of examples.",
     ),
+    "outcome": (
+        "Outcomes",
+        "A number per example and model in place of label and prediction (`--outcome`). An audit "
+        "has one of these four: shares where every outcome is 0 or 1 (intervals and tests are "
+        "those of rates), else ratios of sums (t with a term for skewness).",
+    ),
     "table": (
         "Descriptions of a whole comparison",
         "Each has its own interval or test, which the interval column names.",

@@ -12,9 +12,12 @@ import pytest
 import typer.main
 from hypothesis import settings
 
+from fairweight.cli import screen
+
 pytest_plugins = ["tests.chromium"]
 
 ROOT = Path(__file__).resolve().parents[1]
+screen.LINE_EVERY = 1e6  # no lines of progress, however slow the machine is
 
 # Folders whose tests share audits, a browser, or libraries that take seconds to load.
 TOGETHER = ("tests/browser/", "tests/lab/", "tests/report/")
@@ -51,6 +54,31 @@ def one_parser() -> Iterator[None]:
     """Build the parser of all commands once, which takes longer than many a command to run."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(typer.main, "get_command", functools.cache(typer.main.get_command))
+        yield
+
+
+# What tests of commands look at: a rate, one by class, a gap, a change, one from scores.
+FEW_METRICS = (
+    "accuracy", "recall", "group_gap", "worst_group", "flips", "harmful_flips", "cev", "cev_pp",
+    "ece",
+)  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def few_metrics() -> Iterator[None]:
+    """Audits with rows of nine metrics, which take half the time, for a whole module.
+
+    For tests of what is read, refused, written or decided. That an audit has every metric is
+    tested where metrics are (auditing/compare/test_estimate.py), and by `make same`.
+    """
+    from fairweight.auditing.metrics.registry import Metric, metrics
+
+    def few() -> tuple[Metric, ...]:
+        return tuple(entry for entry in metrics() if entry.name in FEW_METRICS)
+
+    with pytest.MonkeyPatch.context() as patch:
+        for module in ("estimands", "flips", "scores", "variant"):
+            patch.setattr(f"fairweight.auditing.compare.{module}.metrics", few)
         yield
 
 

@@ -26,7 +26,7 @@ HEAD = """\
 # Made by `make lock`: do not edit by hand, but for torch.
 # torch is pinned so that the CPU build is taken where the index has one.
 """
-EXTRAS = ".[lab,ray,web]"
+EXTRAS = ".[frames,lab,ray,sql,web]"
 GROUPS = ("dev", "docs")
 ALONE = ("torchdistill", "pytorch-cka")  # peers that come without what they ask for (Makefile)
 HELD = "torch"

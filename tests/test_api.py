@@ -175,7 +175,7 @@ def test_audit_json_is_written_last(
 
     seen: list[bool] = []
 
-    def fail(result: Any, folder: Path) -> None:
+    def fail(result: Any, folder: Path, *, csv: bool) -> None:
         seen.append((folder.parent / "audit.json").exists())
         raise OSError("no space left")
 

@@ -335,7 +335,7 @@ def test_a_really_pruned_network_is_chosen_differently() -> None:
     label = data.labels[asked]
     images = model_input(examples(data.images[asked], label).images, made.scaling)
 
-    @torch.no_grad()  # type: ignore[untyped-decorator]
+    @torch.no_grad()
     def answers(model: Any) -> Ints:
         found: Ints = model.eval()(images).argmax(1).numpy()
         return found

@@ -251,6 +251,7 @@ def test_commands_of_docstrings_parse() -> None:
 
 
 FEW = 40  # replicates; pages show 200 and the defaults
+ROWS = 300  # of made tables that a page draws in thousands
 RUN = [page for page in PAGES if "reference" not in page.parts and "```python" in page.read_text()]
 
 
@@ -282,6 +283,7 @@ def run_blocks(text: str, names: dict[str, Any]) -> int:
     """Run the Python and console blocks of a page from top to bottom; returns how many ran."""
     ran = 0
     text = re.sub(r"(--n-boot |n_boot=)\d+", rf"\g<1>{FEW}", text)
+    text = re.sub(r"\bpredictions\(\d{4},", f"predictions({ROWS},", text)
     for language, body in FENCED.findall(text):
         if language == "python":
             with contextlib.redirect_stdout(io.StringIO()):

@@ -116,7 +116,7 @@ def test_scores_take_probabilities() -> None:
 )
 def test_bad_input_gets_a_sentence(call: object, message: str) -> None:
     with pytest.raises(InputError, match=message):
-        call()  # type: ignore[operator]
+        call()
 
 
 def test_a_misspelt_metric_is_an_attribute_error_with_a_hint() -> None:
@@ -158,7 +158,7 @@ def test_a_users_own_metric() -> None:
         source="this test",
         undefined="no examples",
     )
-    def share_of_zebras(counts):  # type: ignore[no-untyped-def]
+    def share_of_zebras(counts):
         return counts.label[..., counts.classes.index("zebra")] / counts.n
 
     try:

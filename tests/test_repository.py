@@ -9,6 +9,7 @@ import subprocess
 import tomllib
 from importlib.metadata import PackageNotFoundError, requires
 from pathlib import Path
+from typing import Any
 
 import pytest
 from packaging.requirements import Requirement
@@ -107,7 +108,8 @@ def test_ci_runs_what_a_developer_runs() -> None:
 
 def test_constraints_pin_every_dependency_that_make_installs() -> None:
     """What is declared, and what that needs in turn, as far as it is installed here."""
-    named, known = declared(), {}
+    named = declared()
+    known: dict[str, Any] = {}
     assert len(named) > 15
     while named:
         requirement = Requirement(named.pop())
@@ -152,7 +154,7 @@ def test_constraints_name_versions_and_no_places() -> None:
 def test_extras_are_those_of_the_design() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     assert set(project["optional-dependencies"]) == {
-        "all", "explain", "lab", "ray", "tflite", "web",
+        "all", "explain", "frames", "lab", "ray", "sql", "tflite", "web",
     }  # fmt: skip
 
 

@@ -18,13 +18,16 @@ if TYPE_CHECKING:
         audit_table,
         choose,
         count,
+        count_sql,
         exemplars,
         explain,
         gate,
+        plan,
         preflight,
         worst_group_shift,
     )
     from fairweight.audits import Audit, load
+    from fairweight.precision import sensitivity
     from fairweight.specs.audit import AuditOptions
     from fairweight.tables.spec import TableSpec
 
@@ -32,10 +35,11 @@ __version__ = "0.1.0"
 
 __all__ = [
     "Audit", "AuditOptions", "TableSpec", "__version__", "audit", "audit_table", "choose", "count",
-    "exemplars", "explain", "gate", "lab", "load", "metrics", "mitigate", "preflight",
-    "worst_group_shift",
+    "count_sql", "exemplars", "explain", "gate", "lab", "load", "metrics", "mitigate", "plan",
+    "preflight", "sensitivity", "worst_group_shift",
 ]  # fmt: skip
 
+_HOMES = {"Audit": "audits", "load": "audits", "sensitivity": "precision"}
 _MODULES = ("api", "lab", "metrics", "mitigate")
 
 
@@ -43,7 +47,7 @@ def __getattr__(name: str) -> object:
     if name in _MODULES:
         value: object = importlib.import_module(f"fairweight.{name}")
     elif name in __all__:
-        home = "audits" if name in ("Audit", "load") else "api"
+        home = _HOMES.get(name, "api")
         value = getattr(importlib.import_module(f"fairweight.{home}"), name)
     else:
         raise AttributeError(f"module 'fairweight' has no attribute '{name}'")

@@ -18,6 +18,7 @@ from fairweight.base.fields import changed
 from fairweight.errors import InputError, UnknownNameError
 from fairweight.specs.audit import AuditOptions
 from fairweight.tables.align import align
+from fairweight.tables.engines import LAZY, are_distant, counted_there
 from fairweight.tables.frames import digest_of_frame, wide_table
 from fairweight.tables.spec import ARRAYS, Columns, SourceRef, TableSpec, sources_of
 
@@ -27,24 +28,31 @@ if TYPE_CHECKING:
     from fairweight.auditing.choose.choice import Choice
     from fairweight.auditing.exemplars.exemplars import Exemplars
     from fairweight.auditing.explain.explanations import ExplainRequest
+    from fairweight.auditing.gate.sample_size import Plan
     from fairweight.auditing.gate.verdict import Require, Verdict
     from fairweight.auditing.preflight.preflight import Preflight
     from fairweight.base.types import Progress
     from fairweight.report.images import Shown
     from fairweight.specs.policy import Policy
+    from fairweight.tables.warehouse import WarehouseCount
 
 Request = TypeVar("Request", TableSpec, AuditOptions)
 EXEMPLAR_KINDS = ("modal", "unanimous", "taxicab", "surrogate")
 
 
 def audit(
-    y_true: ArrayLike,
-    y_pred: Mapping[str, ArrayLike],
+    y_true: ArrayLike | None = None,
+    y_pred: Mapping[str, ArrayLike] | None = None,
     *,
+    outcomes: Mapping[str, ArrayLike] | None = None,
+    better: str | None = None,
+    denominator: ArrayLike | Mapping[str, ArrayLike] | None = None,
+    range: tuple[float, float] | None = None,
     baseline: str | None = None,
     sensitive_features: Any = None,
     sample_id: ArrayLike | None = None,
     y_score: Mapping[str, ArrayLike] | None = None,
+    pos_label: Any = None,
     positive: Any = None,
     groups: str | Sequence[str] | None = None,
     train: Any = None,
@@ -58,8 +66,9 @@ def audit(
     correction: str = AuditOptions.correction,
     min_group: int = AuditOptions.min_group,
     random_state: int | None = None,
+    drawn_limits: str = AuditOptions.drawn_limits,
     zero_baseline: str = AuditOptions.zero_baseline,
-    margin: float = AuditOptions.margin,
+    margin: float | None = None,
     reference_shift: float | None = None,
     group_error: float = AuditOptions.group_error,
     exact: bool = False,
@@ -78,7 +87,14 @@ def audit(
     y_true
         True labels, (n,).
     y_pred
-        Variant to predictions, (n,) or (n, seeds). The first is the baseline unless named.
+        Variant to predictions, (n,) or (n, seeds). The first is the baseline unless named. Of
+        class probabilities, (n, classes) as `predict_proba` gives them, the most probable class is
+        the prediction; columns are named by `score_classes`, by a DataFrame, or are the labels in
+        sorted order.
+    outcomes, better, denominator, range
+        In place of labels and predictions: variant to a number per example (correct 0/1, loss,
+        word errors), "higher" or "lower", what it is divided by once both are summed (an array, or
+        variant to array), and the least and the largest value that it can have.
     baseline
         Which variant is the dense model.
     sensitive_features
@@ -86,8 +102,9 @@ def audit(
     y_score
         Variant to scores: (n,) of the positive class (binary) or the predicted one, or (n, classes)
         with classes in sorted order.
-    positive
-        The positive class of binary labels; 1, True, "1", "yes" and "true" need not be named.
+    pos_label
+        The positive class of binary labels, as in scikit-learn; 1, True, "1", "yes" and "true"
+        need not be named. `positive` is another name for it.
     groups
         Features and intersections (`["sex", "sex*age"]`); by default every feature.
     train
@@ -112,31 +129,55 @@ def audit(
     -0.01
     """
     given = dict(locals())
+    if (outcomes is None) == (y_pred is None) or (outcomes is None) == (y_true is None):
+        raise InputError(
+            "Give either y_true= and y_pred= (classes), or outcomes= with better= (a number for "
+            "every example and model)."
+        )
     table, columns = wide_table(
         y_true,
-        y_pred,
+        outcomes or y_pred or {},
+        denominator=denominator,
+        given_as="y_pred" if outcomes is None else "outcomes",
         sensitive_features=sensitive_features,
         sample_id=sample_id,
         y_score=y_score,
         cluster=cluster,
         sample_weight=sample_weight,
+        score_classes=score_classes,
     )
     tables = TableSpec(
         (SourceRef(frame=ARRAYS, digest=digest_of_frame(table), held=table),),
         baseline=baseline if baseline is not None else next(iter(columns.predictions)),
-        predictions=columns.predictions,
+        predictions=columns.predictions if outcomes is None else None,
+        outcome=None if outcomes is None else columns.predictions,
+        better=better,
+        denominator=columns.denominator,
+        range=range,
         scores=columns.scores or None,
         groups=columns.groups if groups is None else groups,
         weight="weight" if sample_weight is not None else None,
         cluster="cluster" if cluster is not None else None,
         train=train,
         variants=variants,
-        positive=positive,
-        score_classes=score_classes,
+        positive=_positive(pos_label, positive),
+        score_classes=columns.score_classes or score_classes,
         force=force,
     )
     options = _statistics(given)
-    return audit_table(tables, options, explain=explain, command=command, progress=progress)
+    made = audit_table(tables, options, explain=explain, command=command, progress=progress)
+    result = made.result
+    return Audit(replace(result, notes=(*columns.notes, *result.notes))) if columns.notes else made
+
+
+def _positive(pos_label: Any, positive: Any) -> Any:
+    """The positive class by either name."""
+    if pos_label is not None and positive is not None and pos_label != positive:
+        raise InputError(
+            f"pos_label={pos_label!r} and positive={positive!r} name two positive classes; give "
+            "pos_label alone."
+        )
+    return positive if pos_label is None else pos_label
 
 
 def audit_table(
@@ -144,17 +185,18 @@ def audit_table(
     options: AuditOptions | None = None,
     *,
     baseline: str | None = None,
-    predictions: Columns | None = None,
+    predictions: Columns | str | None = None,
     label: str = TableSpec.label,
     id: str = TableSpec.id,
     groups: str | Sequence[str] | None = None,
-    scores: Columns | None = None,
+    scores: Columns | str | None = None,
     task: str | None = None,
     examples: Any = None,
     train: Any = None,
     variants: Any = None,
+    pos_label: Any = None,
     positive: Any = None,
-    cluster: str | None = None,
+    cluster: str | Sequence[str] | None = None,
     weight: str | None = None,
     count: str | None = None,
     variant: str = TableSpec.variant,
@@ -162,6 +204,19 @@ def audit_table(
     prediction: str = TableSpec.prediction,
     score: str = TableSpec.score,
     score_classes: Sequence[Any] | None = None,
+    class_scores: str | Mapping[str, str] | None = None,
+    query: str | None = None,
+    log_tasks: Sequence[str] | None = None,
+    log_filter: str | None = None,
+    allow_different: Sequence[str] | None = None,
+    score_threshold: float | None = None,
+    outcome: str | Columns | None = None,
+    better: str | None = None,
+    denominator: str | Columns | None = None,
+    range: tuple[float, float] | None = None,
+    labels_are: str = TableSpec.labels_are,
+    repeat: str | None = None,
+    unlabelled: bool = False,
     missing: str = TableSpec.missing,
     force: bool = False,
     alpha: float = AuditOptions.alpha,
@@ -169,8 +224,9 @@ def audit_table(
     correction: str = AuditOptions.correction,
     min_group: int = AuditOptions.min_group,
     random_state: int | None = None,
+    drawn_limits: str = AuditOptions.drawn_limits,
     zero_baseline: str = AuditOptions.zero_baseline,
-    margin: float = AuditOptions.margin,
+    margin: float | None = None,
     reference_shift: float | None = None,
     group_error: float = AuditOptions.group_error,
     exact: bool = False,
@@ -193,7 +249,8 @@ def audit_table(
     options
         All statistics at once, in place of the arguments from `alpha` to `confirmatory`.
     predictions, scores
-        For wide tables: variant to column, or to one column per seed.
+        For wide tables: variant to column, or to one column per seed. A name alone is that of
+        every model's own table, as `prediction` and `score`.
     label, id, variant, seed, prediction, score, task, cluster, weight
         Names of the columns.
     count
@@ -202,10 +259,33 @@ def audit_table(
     groups
         Columns and intersections (`["sex", "age", "sex*age"]`); by default every column that looks
         like a group.
+    class_scores
+        A pattern of columns that hold the probability of each class: `"p_*"`, where the star is
+        the class; in a wide table a dict from variant to pattern.
     examples, train, variants
         Tables beside the predictions: of examples (groups, labels), of training labels, of models.
+    query
+        One SELECT on the table `data`, the rows of each table given; its result is audited. It
+        can read nothing else.
+    log_tasks, log_filter, allow_different, score_threshold
+        Of evaluation logs: only these tasks, the filter of lm-eval's answers, settings that may
+        differ; of detections: those with a lower score are left out (0.5 by default).
+    outcome, better, denominator, range
+        A number per example and model in place of label and prediction: its column (of wide
+        tables: variant to column), "higher" or "lower", the column that it is divided by once
+        both are summed (words of word errors), and the least and largest value it can have.
+    labels_are
+        "positions": labels and predictions name answers of multiple choice, no classes.
+    repeat
+        The column that tells repeated runs of one model apart; they are averaged.
+    unlabelled
+        There are no labels: report how often predictions changed, and no more.
     missing
         "error" or "drop": what to do about examples that some variant lacks.
+    drawn_limits
+        "some": where groups × classes exceed 5,000, bootstrapped metrics by group (precision,
+        kappa, balanced accuracy, ...) and their gaps are given without limits and tests, but for
+        those that a policy names; "all" computes every one.
     zero_baseline
         What CEV and SDE do with a class in which the baseline makes no errors: "drop", "raise",
         "epsilon" or "absolute".
@@ -218,8 +298,8 @@ def audit_table(
         Exact McNemar tests instead of mid-p.
     members
         What several seeds of a variant are: models that were trained again ("retrained"), or runs
-        of the same model ("repeated": decoding repeats, checkpoints). The numbers are the same;
-        scope `method` is then about running these models again, not about training.
+        of the same model ("repeated": decoding repeats, checkpoints). These are averaged within
+        each example, and nothing is said about the method.
     filters, fixed_side
         The skip rules of bias amplification, and the level whose side is always watched.
     force
@@ -243,7 +323,7 @@ def audit_table(
     >>> result.by_group.query("metric == 'accuracy'")[["group", "shift"]].values.tolist()
     [['site=x', 0.0], ['site=y', -0.05]]
     """
-    given = dict(locals())
+    given = {**locals(), "positive": _positive(pos_label, positive)}
     from fairweight.auditing.pipeline import audited
 
     names = [field.name for field in fields(TableSpec) if field.name in given]
@@ -331,6 +411,80 @@ def gate(
     return made.gate(asked, require=require, looks=looks, log=log)
 
 
+def plan(
+    source: Any = None,
+    options: AuditOptions | None = None,
+    *,
+    margin: float | None = None,
+    power: float = 0.8,
+    churn: float | Sequence[float] | None = None,
+    n_groups: int | None = None,
+    expected_loss: float = 0.0,
+    looks: int = 1,
+    policy: Policy | str | Path | Mapping[str, Any] | None = None,
+    variant: str | None = None,
+    progress: Progress | None = None,
+) -> Plan:
+    """Before collecting: how many examples of each group does a margin take?
+
+    Parameters
+    ----------
+    source
+        A pilot, whose groups, sizes and churn are used: an audit, the folder of one, or predictions
+        as `audit_table` takes them. None: churn and number of groups are assumed.
+    options
+        The statistics, where predictions are given.
+    margin
+        The loss to rule out, a fraction; by default 0.02 (2 points).
+    power
+        How probably a model without a loss should pass everywhere.
+    churn
+        The share of predictions that compression changes from right to wrong or back, or several;
+        by default the pilot's, else 1, 3 and 6 %.
+    n_groups
+        How many groups must pass together, without a pilot.
+    expected_loss
+        The loss that every group truly has, below the margin.
+    looks
+        How often the examples may be gated in all.
+    policy
+        Plan for the rules of this policy, which needs a pilot.
+    variant
+        Whose churn counts, of several in a pilot; by default that of the one that changes most.
+
+    Returns
+    -------
+    Plan
+        `rows` has the sizes, `curve` the chance that all rows pass by examples of each.
+
+    Examples
+    --------
+    A 2-point margin, 17 groups, 3 % of predictions change:
+
+    >>> import fairweight as fw
+    >>> fw.plan(margin=0.02, churn=0.03, n_groups=17)
+    <Plan: 1,231 examples for each of 17 rows, power 0.8>
+    """
+    from fairweight.auditing.gate.sample_size import PlanRequest, plan_of, planned
+
+    churns = () if churn is None else (churn,) if isinstance(churn, int | float) else tuple(churn)
+    request = PlanRequest(margin, power, churns, n_groups, expected_loss, looks)
+    asked = None if policy is None else checked_policy(policy)
+    if source is None:
+        if asked is not None:
+            raise InputError(
+                "--policy (policy=) needs a pilot, whose groups it speaks of; give predictions, or "
+                "--margin and --n-groups."
+            )
+        if variant is not None:
+            raise InputError("--variant (variant=) is one of a pilot; give one, or leave it out.")
+        return planned(request)
+    chosen = options or AuditOptions()
+    if asked is not None:
+        chosen = replace(chosen, confirmatory=asked.confirmatory())
+    return plan_of(opened(source, chosen, progress).result, request, asked, variant)
+
+
 @dataclass(frozen=True)
 class CountedCube:
     """A cube that was written, in numbers."""
@@ -360,7 +514,8 @@ def count(
     Parameters
     ----------
     source
-        Predictions as `audit_table` takes them, or a `TableSpec`.
+        Predictions as `audit_table` takes them, or a `TableSpec`. Frames of Spark and ibis, and
+        with named groups also polars LazyFrames and DuckDB relations, are counted where they are.
     out
         The Parquet file to write.
     suppress_small
@@ -371,6 +526,8 @@ def count(
         Count a large Parquet data set in so many parts, by id, in processes or on a Ray cluster.
     """
     tables = tables_given(source)
+    if tables.groups is not None and are_distant(tables, LAZY):
+        tables = counted_there(tables)
     suppress = SUPPRESS if suppress_small else 0
     if parts == 1 and ray is None:
         with align(tables) as aligned:
@@ -410,6 +567,22 @@ def count(
     return CountedCube(Path(out), cube.n_examples, cube.n_cells - left_out, left_out)
 
 
+def count_sql(source: Any, dialect: str = "duckdb") -> WarehouseCount:
+    """The count of predictions, and checks of identity, as SQL of a warehouse: nothing is read.
+
+    Parameters
+    ----------
+    source
+        Names of tables in the warehouse, as `{"dense": "logs.dense", "int8": "logs.int8"}`, or a
+        `TableSpec` with their columns; groups must be named.
+    dialect
+        bigquery, clickhouse, databricks, duckdb, postgres, snowflake or trino.
+    """
+    from fairweight.tables.warehouse import warehouse_count
+
+    return warehouse_count(tables_given(source), dialect)
+
+
 def explain(
     source: Any,
     options: AuditOptions | None = None,
@@ -423,7 +596,7 @@ def explain(
     command: str | None = None,
     progress: Progress | None = None,
 ) -> Audit:
-    """Audit, and look for what goes along with the losses. Associations only.
+    """Audit, and look for what lost examples have in common. Associations only.
 
     Parameters
     ----------
@@ -590,6 +763,7 @@ def choose(
     margin: float | None = None,
     confirm: Any = None,
     confirm_share: float | None = None,
+    policy: Policy | str | Path | Mapping[str, Any] | None = None,
     progress: Progress | None = None,
 ) -> Choice:
     """Choose among variants: by one number, a frontier, or what each objective is worth.
@@ -615,14 +789,33 @@ def choose(
     confirm, confirm_share
         Predictions on other examples, or the share of the examples held out, to look at the choice
         again.
+    policy
+        Only variants that pass this policy qualify, as `gate` decides it on the same examples.
     """
     from fairweight.auditing.choose.choice import Wishes, choice_from
 
     pairs = [f"{k}={v!r}" for k, v in worth.items()] if isinstance(worth, Mapping) else worth
+    chosen, tables, verdicts = options or AuditOptions(), tables_given(source), None
+    if policy is not None:
+        from fairweight.auditing.gate.verdict import limit_rows
+
+        if confirm_share is not None:
+            raise InputError(
+                "--policy judges all examples, so none would be left for --confirm-share; confirm "
+                "on another table: --confirm FILE."
+            )
+        asked = checked_policy(policy)
+        made = audit_table(
+            tables, replace(chosen, confirmatory=asked.confirmatory()), progress=progress
+        )
+        # The baseline loses nothing against itself; its size and latency count.
+        own = limit_rows(made.variants, [made.result.baseline], asked)["decision"]
+        verdicts = {made.result.baseline: next((d for d in own if d != "pass"), "pass")}
+        verdicts |= made.gate(asked).variants
     return choice_from(
-        tables_given(source),
-        Wishes(objectives, require, pairs, exclude, margin),
-        options or AuditOptions(),
+        tables,
+        Wishes(objectives, require, pairs, exclude, margin, verdicts),
+        chosen,
         confirm=confirm,
         confirm_share=confirm_share,
         progress=progress,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +17,8 @@ if TYPE_CHECKING:
 
     from fairweight.auditing.gate.verdict import Require, Verdict
     from fairweight.auditing.result import AuditResult
+    from fairweight.report.before_after import By
+    from fairweight.report.view_model import View
     from fairweight.specs.policy import Policy
 
 
@@ -40,14 +43,17 @@ class Audit:
 
     @property
     def overall(self) -> pd.DataFrame:
+        """The rows of `results` over all examples."""
         return self._by("overall")
 
     @property
     def by_class(self) -> pd.DataFrame:
+        """The rows of `results` of each class, by its true label."""
         return self._by("class")
 
     @property
     def by_group(self) -> pd.DataFrame:
+        """The rows of `results` of each group, and of each intersection that was asked for."""
         return self._by("group")
 
     @property
@@ -57,6 +63,7 @@ class Audit:
 
     @property
     def confusion(self) -> pd.DataFrame:
+        """How often each class was predicted for each label, per variant and group."""
         return self.result.confusion
 
     @property
@@ -108,10 +115,7 @@ class Audit:
     def exemplars(self) -> pd.DataFrame:
         """The examples on which the populations differ most (`explain=["exemplars"]`)."""
         if "exemplars" not in self.result.explanations:
-            raise InputError(
-                "Nobody asked for exemplars in this audit; say explain=['exemplars'] when it is "
-                "made."
-            )
+            raise InputError("This audit has no exemplars; make it with explain=['exemplars'].")
         return self.result.explanations["exemplars"]
 
     @property
@@ -123,6 +127,34 @@ class Audit:
     def notes(self) -> tuple[str, ...]:
         """What was dropped, assumed, unused or not estimable."""
         return self.result.notes
+
+    def compare(
+        self, metric: str = "accuracy", *, by: By = "group", variant: str | None = None
+    ) -> pd.DataFrame:
+        """A metric before and after compression, one row per group.
+
+        Columns: `group, n, baseline, compressed, shift, low, high, finding`; before them `variant`
+        and `task`, where there are several.
+
+        Parameters
+        ----------
+        by
+            "group", "class" or "overall".
+        variant
+            Only this one.
+
+        Examples
+        --------
+        >>> import fairweight as fw
+        >>> y, site = [0, 1] * 200, ["x"] * 200 + ["y"] * 200
+        >>> made = fw.audit(y, {"dense": y, "int8": [0, 1] * 100 + [0, 0] * 100}, n_boot=100,
+        ...                 sensitive_features={"site": site})
+        >>> made.compare("accuracy")[["group", "n", "shift", "finding"]].values.tolist()
+        [['site=x', 200, 0.0, 'no clear change'], ['site=y', 200, -0.5, 'loses more than the rest']]
+        """
+        from fairweight.report.before_after import before_after
+
+        return before_after(self.result, metric, by=by, variant=variant)
 
     def worst_group_shift(self, variant: str | None = None) -> float:
         """The least shift of accuracy over all groups of all single columns."""
@@ -157,8 +189,10 @@ class Audit:
             with 5 % / looks.
         """
         from fairweight.auditing.gate.verdict import decide
+        from fairweight.report.notebook import ShownVerdict
 
-        return decide(self.result, checked_policy(policy), require, looks=looks, log=log)
+        verdict = decide(self.result, checked_policy(policy), require, looks=looks, log=log)
+        return ShownVerdict.of(verdict)
 
     def save_html(self, path: str | Path, *, verdict: Verdict | None = None) -> Path:
         """Write the report as one page that needs no network, with a verdict of `gate` if given."""
@@ -198,32 +232,97 @@ class Audit:
 
         return to_card(self.result, variant, base_model=base_model, relation=relation)
 
+    def eval_results(
+        self,
+        dataset_id: str,
+        *,
+        task_id: str = "default",
+        variant: str | None = None,
+        revision: str | None = None,
+        source_url: str | None = None,
+    ) -> str:
+        """An entry for `.eval_results/NAME.yaml` of a model repository on Hugging Face, as YAML.
+
+        Parameters
+        ----------
+        dataset_id
+            The benchmark's id on the hub, such as "cais/hle"; an audit does not know it.
+        task_id
+            The task of the benchmark.
+        variant
+            Whose entry it is; needed where the audit has several.
+        revision, source_url
+            The commit of the benchmark, and where the report can be read, if known.
+        """
+        from fairweight.report.card import to_eval_results
+
+        return to_eval_results(
+            self.result, dataset_id, task_id, variant, revision=revision, source_url=source_url
+        )
+
+    def log_to(self, run: Any, *, verdict: Verdict | None = None) -> None:
+        """Log the audit to an experiment tracker: numbers, a verdict, and the report.
+
+        Parameters
+        ----------
+        run
+            A run of MLflow (`mlflow.active_run()`; the store is the one that MLflow is set to) or
+            of Weights & Biases (`wandb.init()`).
+        verdict
+            What `gate` decided, if anything; it becomes tags and leads the report.
+        """
+        from fairweight.report.tracking import log_to
+
+        log_to(self.result, run, verdict)
+
     def to_json(self) -> str:
         """Everything as one JSON document: {"schema": 2, ..., "results": [every row]}.
 
         `load` reads it back without any other file. The `audit.json` that `save` writes is small:
         it leaves most rows to `tables/`.
         """
+        from fairweight.report.brief import brief, finding_document
         from fairweight.report.finding import findings
-        from fairweight.report.sentences import finding_document
 
-        return archive.to_json(self.result, finding_document(findings(self.result)))
+        found = findings(self.result)
+        return archive.to_json(self.result, finding_document(found, brief(self.result, found)))
 
     def save(
-        self, directory: str | Path, *, verdict: Verdict | None = None, overwrite: bool = False
+        self,
+        directory: str | Path,
+        *,
+        verdict: Verdict | None = None,
+        overwrite: bool = False,
+        csv: bool = False,
     ) -> Path:
         """Write report.html, tables/ and audit.json; audit.json comes last and marks completion.
 
         Parameters
         ----------
+        csv
+            Write the tables as CSV too, beside Parquet.
         overwrite
             Replace files too that fairweight did not write, or that were changed since. Without
             it they are an error, and nothing is written.
         """
         from fairweight.report.html import save
 
-        save(placed(self.result, directory), directory, verdict, overwrite=overwrite)
+        save(
+            placed(self.result, directory),
+            directory,
+            verdict,
+            lead=self.view,
+            overwrite=overwrite,
+            csv=csv,
+        )
         return Path(directory)
+
+    @cached_property
+    def view(self) -> View:
+        """What page, terminal and summaries show of it; made once."""
+        from fairweight.report.view_model import view
+
+        return view(self.result)
 
     def suppressed(self, least: int = 10) -> Audit:
         """The audit without numbers that rest on fewer than `least` examples, for publication."""
@@ -231,16 +330,37 @@ class Audit:
 
         return Audit(suppressed(self.result, least))
 
+    def named(self, class_names: Mapping[str, str] | str | Path) -> Audit:
+        """The audit with names of classes, for labels that are codes.
+
+        Parameters
+        ----------
+        class_names
+            Names by label, or a file of them: JSON, a CSV of two columns, or a text whose first
+            line is the name of class 0.
+        """
+        from fairweight.tables.class_names import names_of_classes, read_class_names
+
+        given = class_names if isinstance(class_names, Mapping) else read_class_names(class_names)
+        known = names_of_classes(given, self.result.classes)
+        origin = self.result.provenance
+        options = {**origin.options, "class_names": known}
+        return Audit(replace(self.result, provenance=replace(origin, options=options)))
+
     def _repr_html_(self) -> str:
         from fairweight.report.notebook import fragment
 
         return fragment(self.result)
 
     def __repr__(self) -> str:
+        """What was compared, and the finding in one sentence."""
+        from fairweight.report.finding import findings
+        from fairweight.report.sentences import headline
+
         variants = ", ".join(self.result.variants)
         return (
-            f"<Audit of {variants} against {self.result.baseline}: "
-            f"{self.result.n_examples:,} examples, {len(self.results):,} rows of results>"
+            f"<Audit of {variants} against {self.result.baseline}, {self.result.n_examples:,} "
+            f"examples: {headline(findings(self.result))}>"
         )
 
 

@@ -45,9 +45,11 @@ class UnknownNameError(InputError):
 
     def __init__(self, what: str, given: str, known: Iterable[str], *, remedy: str = "") -> None:
         names = [str(name) for name in known]
-        nearest = difflib.get_close_matches(str(given)[:200], names, n=1, cutoff=0.6)
+        low = str(given).lower()
+        # `acc` means `accuracy`, although `auc` has more letters in common with it.
+        nearest = [n for n in names if len(low) > 2 and n.lower().startswith(low)]
+        nearest = nearest or difflib.get_close_matches(str(given)[:200], names, n=1, cutoff=0.6)
         if not nearest:  # `pred` for `prediction`: too short to be near, but a part of it
-            low = str(given).lower()
             nearest = [n for n in names if len(n) > 2 and (n.lower() in low or low in n.lower())]
         hint = f" Did you mean '{nearest[0]}'?" if nearest else ""
         shown = ", ".join(f"'{brief(name)}'" for name in names[:20]) or "none"

@@ -66,8 +66,13 @@ class Predictions:
 
     def taken(self, rows: Sequence[int]) -> Predictions:
         """The rows at these positions, in this order; a position may come twice."""
+        label, dense, small = (
+            tuple(column[i] for i in rows) for column in (self.label, self.dense, self.small)
+        )
         return Predictions(
-            *(tuple(c[i] for i in rows) for c in (self.label, self.dense, self.small)),
+            label,
+            dense,
+            small,
             {name: tuple(c[i] for i in rows) for name, c in self.groups.items()},
         )
 

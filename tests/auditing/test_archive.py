@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -48,11 +49,24 @@ def people(seed: int = 0) -> dict[str, Any]:
     }
 
 
+@pytest.fixture(scope="module", autouse=True)
+def no_page() -> Iterator[None]:
+    """No page is drawn beside an audit: nothing here looks at it."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("fairweight.report.html.render", lambda *_: "<!doctype html>")
+        yield
+
+
+# An audit never changes, so that tests may share it.
+
+
+@cache
 def pair(**more: Any) -> fw.Audit:
     groups = ["sex", "age", "sex*age"]
     return fw.audit_table(people(), baseline="dense", groups=groups, **(QUICK | more))
 
 
+@cache
 def population() -> fw.Audit:
     rng = np.random.default_rng(1)
     label = np.asarray(people()["label"])
@@ -63,12 +77,14 @@ def population() -> fw.Audit:
     return fw.audit(label, sides, sensitive_features={"sex": people()["sex"]}, **QUICK)
 
 
+@cache
 def tasks() -> fw.Audit:
     held = pd.DataFrame(people()).drop(columns=["person", "sampled"])
     parts = [held.assign(task=name) for name in ("hat", "glasses")]
     return fw.audit_table(pd.concat(parts), baseline="dense", task="task", groups=["sex"], **QUICK)
 
 
+@cache
 def scores() -> fw.Audit:
     rng = np.random.default_rng(2)
     label = rng.integers(0, 2, N)
@@ -81,7 +97,7 @@ def scores() -> fw.Audit:
 
 AUDITS: dict[str, Callable[[], fw.Audit]] = {
     "pair": pair,
-    "explained": lambda: pair(explain=["slices", "properties"]),
+    "explained": lambda: pair(explain=("slices", "properties")),
     "clusters": lambda: pair(cluster="person"),
     "weights": lambda: pair(weight="sampled"),
     "group error": lambda: pair(group_error=0.05),
@@ -150,7 +166,7 @@ def test_audit_json_holds_the_confirmatory_rows(tmp_path: Path) -> None:
     }
     assert held["tables"]["results"] == {"rows": len(made.results), "here": len(rows)}
     assert set(held["request"]) == {"tables", "options", "out"}
-    assert set(held["finding"]) == {"headline", "beyond_retraining", "variants"}
+    assert set(held["finding"]) == {"headline", "beyond_retraining", "brief", "variants"}
     assert "power" not in held
     family = next(f for f in held["families"] if (f["metric"], f["by"]) == ("accuracy", "group"))
     assert family["rows"] == family["here"] == 8  # sex, age, and four intersections
@@ -216,7 +232,8 @@ def test_a_lone_audit_json_is_gated_where_its_rows_suffice(
         assert cli.run(["gate", str(lone), *words, str(tmp_path / "lone.json")]) == cli.DONE
         assert cli.run(["gate", str(tmp_path), *words, str(tmp_path / "whole.json")]) == cli.DONE
         assert (tmp_path / "lone.json").read_text() == (tmp_path / "whole.json").read_text()
-        (tmp_path / "lone.json").unlink(), (tmp_path / "whole.json").unlink()
+        (tmp_path / "lone.json").unlink()
+        (tmp_path / "whole.json").unlink()
     capsys.readouterr()
     policy = str(_policy(tmp_path, "precision", "class"))
     assert cli.run(["gate", str(lone), "--policy", policy]) == cli.BAD_INPUT
@@ -264,7 +281,9 @@ def test_computed_families_are_made_again_from_the_cube(name: str, tmp_path: Pat
 def test_what_a_cube_cannot_say_is_not_left_to_it(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="auc by overall cannot be computed from a cube"):
         archive.write(scores().result, tmp_path, computed=[("auc", "overall")])
-    trained = pair(train={"label": ["a", "b", "c"] * 9, "sex": ["F", "M", "M"] * 9})
+    train = {"label": ["a", "b", "c"] * 9, "sex": ["F", "M", "M"] * 9}
+    groups = ["sex", "age", "sex*age"]
+    trained = fw.audit_table(people(), baseline="dense", groups=groups, train=train, **QUICK)
     with pytest.raises(ValueError, match="cannot be left to a cube"):
         archive.write(trained.result, tmp_path, computed=[("recall", "class")])
     hidden = pair().suppressed()

@@ -31,7 +31,7 @@ def test_a_model_that_always_abstains_is_audited() -> None:
     audit = fw.audit(label, {"dense": label, "small": [None] * 40}, n_boot=20)
     assert row(audit.results, "abstention_rate")["compressed"] == 1.0
     assert row(audit.results, "accuracy")["shift"] == -1.0
-    assert any("'small' abstains on 40 examples" in note for note in audit.notes)
+    assert any("'small': 40 missing predictions, counted as wrong" in note for note in audit.notes)
 
 
 def test_progress_is_told_and_ends() -> None:

@@ -40,7 +40,7 @@ def rows(
     answers: UnitAnswers, groups: dict[str, Mask], seed: int = 0, **given: object
 ) -> list[dict[str, object]]:
     rng = np.random.default_rng(seed)
-    return sensitivity_rows(answers, groups, rng=rng, shown_to_lose=["sex=F"], **given)  # type: ignore[arg-type]
+    return sensitivity_rows(answers, groups, rng=rng, shown_to_lose=["sex=F"], **given)
 
 
 def test_values_are_means_over_the_judged_half() -> None:
@@ -105,7 +105,7 @@ def test_a_group_too_small_for_both_halves_is_not_estimable() -> None:
     made = rows(answers, {**groups, "rare": few})
     rare = [row for row in made if row["group"] == "rare"]
     assert {row["status"] for row in rare} == {"not_estimable: 6 examples in the judged half"}
-    assert all(np.isnan(row["recovered"]) for row in rare)  # type: ignore[call-overload]
+    assert all(np.isnan(row["recovered"]) for row in rare)
 
 
 @pytest.mark.slow

@@ -95,7 +95,7 @@ def test_a_compressed_model_is_not_judged_by_its_looks() -> None:
     assert accepted(TEN, "0", variant="int8") == []
     assert accepted(TEN, "0", "1", variant="int8") == []
     assert accepted(TEN, None, variant="int8") == [
-        "'int8' abstains on 1 examples; they count as not right."
+        "'int8': 1 missing prediction, counted as wrong."
     ]
     odd = [f"0.{i}" for i in range(1, 30)]
     assert "29 predictions of 'int8'" in accepted(TEN, "3", *odd, variant="int8")[0]
@@ -113,7 +113,7 @@ def test_force_takes_them_as_they_are_and_says_so() -> None:
     assert "do not look like these labels" in note
     assert "--force" in note
     empty = Vocabulary(TEN, (("dense", {None: 7}),))
-    assert "abstains on 7" in empty.check("dense", force=True)[1]
+    assert "7 missing predictions" in empty.check("dense", force=True)[1]
 
 
 def test_a_column_of_correctness_in_place_of_predictions() -> None:
@@ -150,4 +150,4 @@ def test_tasks_are_judged_together() -> None:
     both = joined([first, second])
     assert both.labels == ("0", "1", "2")
     assert both.members == (("dense", {"0": 2, "1": 3, "2": 1, None: 4}),)
-    assert both.check("dense") == ["'dense' abstains on 4 examples; they count as not right."]
+    assert both.check("dense") == ["'dense': 4 missing predictions, counted as wrong."]

@@ -29,8 +29,11 @@ def smaller(shape: Callable[..., Any]) -> Callable[..., Any]:
     return made
 
 
-QUICK = ("bootstrap", "exemplars", "report", "votes")
-SLOW = ("choose", "large", "many", "overrides", "populations", "slices", "startup", "view-readers")
+QUICK = ("bootstrap", "exemplars")
+SLOW = (
+    "choose", "imagenet-x", "large", "many", "overrides", "populations", "report", "slices",
+    "startup", "tasks", "view-readers", "votes",
+)  # fmt: skip
 
 
 @pytest.mark.parametrize(
@@ -51,6 +54,8 @@ def test_every_benchmark_returns_finite_ratios(
     if name in ("votes", "view-readers"):
         monkeypatch.setattr(sys.modules["benchmarks.votes"], "MEMBERS", 3)
     lines = lines_of(benchmarks, name)
+    if isinstance(lines, str):
+        pytest.skip(lines)
     assert len(lines) >= 4
     assert all(math.isfinite(line.ratio) and line.ratio > 0 for line in lines), lines
     assert benchmarks.plain(lines, judged=True).count("\n") == len(lines)
@@ -108,8 +113,8 @@ def test_populations_agree_mostly_and_descend_from_the_dense_members(
     made = sys.modules["benchmarks.population_tables"]
     shape = made.thirty_and_thirty(20_000, scores=True)
     table, models = (pd.read_parquet(path) for path in made.parquet(tmp_path, shape))
-    assert len([c for c in table if c.startswith("prediction:")]) == 60
-    assert len([c for c in table if c.startswith("score:")]) == 60
+    assert len([c for c in table if str(c).startswith("prediction:")]) == 60
+    assert len([c for c in table if str(c).startswith("score:")]) == 60
     wrong = {c: table[f"prediction:{c}"] != table["label"] for c in ("dense:0", "pruned-90:0")}
     assert 0.06 < wrong["dense:0"].mean() < 0.10  # 8 % asked for
     assert wrong["pruned-90:0"].mean() > wrong["dense:0"].mean()

@@ -28,7 +28,13 @@ LAB = {
 STAND_IN = "import sys\nprint('ready', flush=True)\nfor _ in sys.stdin: print(0.5, flush=True)"
 
 
-@pytest.mark.parametrize("name", LAB)
+QUICK = ("lab-processes", "lab-pruning", "lab-distillation")
+
+
+@pytest.mark.parametrize(
+    "name",
+    [name if name in QUICK else pytest.param(name, marks=pytest.mark.slow) for name in LAB],
+)
 def test_every_benchmark_of_the_lab_returns_finite_ratios(
     name: str, benchmarks: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:

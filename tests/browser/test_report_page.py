@@ -125,7 +125,7 @@ def test_text_can_be_read_in_light_and_dark(
 ) -> None:
     browser_page.emulate_media(color_scheme="dark" if scheme == "dark" else "light")
     browser_page.goto(light_report.as_uri())
-    for place in ("#headline", ".facts", ".hit", ".key", "nav a", ".summary th a"):
+    for place in ("#headline", ".caveat", ".hit", ".key", "nav a", ".summary th a"):
         assert browser_page.locator(place).first.evaluate(CONTRAST) >= 4.5, place
 
 

@@ -87,7 +87,8 @@ def process(*arguments: Any, cwd: Path, **environment: str) -> Outcome:
         timeout=120,
         check=False,
     )
-    return Outcome(made.returncode, made.stdout, made.stderr)
+    told = [line for line in made.stderr.splitlines(True) if not line.startswith("… ")]
+    return Outcome(made.returncode, made.stdout, "".join(told))  # without lines of progress
 
 
 def wide_frame(n: int = 240) -> pd.DataFrame:

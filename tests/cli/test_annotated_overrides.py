@@ -15,6 +15,8 @@ from fairweight.tables.annotations import Annotation, to_csv
 
 from .conftest import Run
 
+pytestmark = pytest.mark.usefixtures("few_metrics")
+
 FEW = ("--n-boot", "20", "--quiet")
 
 

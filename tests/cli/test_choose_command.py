@@ -151,3 +151,38 @@ def test_a_variants_table_without_a_variant(run: Run) -> None:
     told = run("choose", *TABLES, *FEW, *wanted).refused()
     assert "has no row for 'tenth'" in told
     run("choose", *TABLES, *FEW, *wanted, "--exclude", "tenth").done()
+
+
+POLICY = """
+min_group_size = 50
+[[rule]]
+metric = "accuracy"
+by = "group"
+margin = 0.15
+"""
+
+
+def test_only_variants_that_pass_a_policy_can_be_chosen(run: Run) -> None:
+    """tenth loses 40 points of F, half 6.7 of M; dense is what they are compared with."""
+    Path("policy.toml").write_text(POLICY, encoding="utf-8")
+    words = (*TABLES, *FEW, "--objective", "size_bytes", "--policy", "policy.toml")
+    told = " ".join(run("choose", *words, "--out", "choice").done().out.split())
+    assert told.startswith("Chosen: half, of 2 of 3 variants that pass the policy, with the lowest")
+    assert "Fails the policy: tenth." in told
+    assert "policy: fail" in told
+    document = json.loads(Path("choice/choice.json").read_text(encoding="utf-8"))
+    assert document["verdicts"] == {"dense": "pass", "half": "pass", "tenth": "fail"}
+
+
+def test_where_none_passes_the_exit_code_says_so(run: Run) -> None:
+    Path("policy.toml").write_text(
+        POLICY.replace("0.15", "0.01") + '[[limit]]\ncolumn = "size_bytes"\nmax = 600\n',
+        encoding="utf-8",
+    )
+    words = (*TABLES, *FEW, "--objective", "size_bytes", "--policy", "policy.toml")
+    made = run("choose", *words)
+    told = " ".join(made.out.split())
+    assert made.code == 3
+    assert told.startswith("None of 3 variants qualifies.")
+    assert "Fails the policy: dense" in told  # 900 bytes
+    assert "--confirm FILE" in run("choose", *words, "--confirm-share", "0.5").refused()

@@ -36,7 +36,7 @@ def tables(folder: Path) -> None:
     counted.to_csv("pairs.csv", index=False)
 
 
-pytestmark = pytest.mark.usefixtures("tables")
+pytestmark = pytest.mark.usefixtures("few_metrics", "tables")
 
 
 def audits(out: str) -> dict[str, Any]:
@@ -65,6 +65,7 @@ def test_audit(run: Run, no_page: None) -> None:
     assert len(pd.read_csv("pairs.csv")) < 200
 
 
+@pytest.mark.slow  # in Python: auditing/counts/test_counted_tables.py
 def test_audit_with_clusters(run: Run, no_page: None) -> None:
     words = (*GROUPS, "--cluster", "person", *FEW)
     run("audit", "rows.csv", *words, "--out", "rows").done()

@@ -34,20 +34,23 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Outcome]:
 
 def test_the_demo_makes_a_report(made: tuple[Path, Outcome]) -> None:
     folder, outcome = made
-    assert (outcome.code, outcome.err) == (0, "")
+    assert outcome.code == 0, outcome.err
+    # On a busy machine it says how far it is, and nothing else.
+    assert all(line.startswith("… ") for line in outcome.err.splitlines()), outcome.err
     assert (folder / "fairweight-demo/audit/report.html").stat().st_size > 100_000
     audit = document(folder / "fairweight-demo/audit")
     assert audit["baseline"] == "dense"
     assert len(audit["variants"]) >= 2
     assert {"slant", "ink"} <= set(audit["groupings"])
     assert len(audit["classes"]) == 10
+    assert "pruned-80, pruned-90 and int8 against dense: 899 examples" in outcome.out
     for variant in audit["variants"]:
-        assert f"{variant} against dense" in outcome.out
+        assert f"\n{variant.ljust(9)}  " in outcome.out  # its line
     assert "Report: fairweight-demo/audit/report.html" in outcome.out
 
 
 def test_the_command_it_prints_gives_the_same_numbers(
-    made: tuple[Path, Outcome], run: Run, monkeypatch: pytest.MonkeyPatch
+    made: tuple[Path, Outcome], run: Run, no_page: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     folder, outcome = made
     monkeypatch.chdir(folder)

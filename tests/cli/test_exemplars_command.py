@@ -11,6 +11,8 @@ import pytest
 
 from .conftest import Run, long_frame, wide_frame
 
+pytestmark = pytest.mark.usefixtures("few_metrics")
+
 PNG = b"\x89PNG\r\n\x1a\n"
 FRAMES = (
     "exemplars",

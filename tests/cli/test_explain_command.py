@@ -13,6 +13,8 @@ from fairweight.errors import InputError
 
 from .conftest import Run
 
+pytestmark = pytest.mark.usefixtures("few_metrics")
+
 
 @pytest.fixture
 def table(folder: Path) -> pd.DataFrame:

@@ -86,31 +86,29 @@ def shell(*words: str, cwd: Path) -> Outcome:
         (240, 1, "", 3, "Gate: CANNOT TELL"),  # 1 of 120 lost: below 2 points, but who knows
     ],
 )
-def test_four_cases_through_the_shell(
-    folder: Path, n: int, lost: int, rule: str, code: int, told: str
+def test_four_cases(
+    run: Run, no_page: None, n: int, lost: int, rule: str, code: int, told: str
 ) -> None:
     table(n, lost).to_csv("preds.csv", index=False)
     Path("policy.toml").write_text(POLICY + rule)
-    made = shell(
-        "gate", "preds.csv", "--groups", "sex", "--policy", "policy.toml", "--n-boot", "40",
-        cwd=folder,
-    )  # fmt: skip
+    words = ("gate", "preds.csv", "--groups", "sex", "--policy", "policy.toml", "--n-boot", "40")
+    made = run(*words)
     assert made.code == code, made.out + made.err
     assert told in made.out + made.err
     assert "Traceback" not in made.err
 
 
-def test_four_stored_audits_through_the_shell(folder: Path, policy: str) -> None:
+def test_stored_audits_and_the_code_that_a_shell_sees(run: Run, folder: Path, policy: str) -> None:
     cases = {
         0: answers(1000, 0, 0, group="sex=F"),
         1: answers(1000, 90, 0, group="sex=F"),
         3: answers(120, 1, 0, group="sex=F"),
     }
     for code, rows in cases.items():
-        assert shell("gate", store(*rows), "--policy", policy, cwd=folder).code == code
+        assert run("gate", store(*rows), "--policy", policy).code == code
+    assert shell("gate", "audit.json", "--policy", policy, cwd=folder).code == cli.CANNOT_TELL
     Path("audit.json").write_text('{"schema": 99}')
-    made = shell("gate", "audit.json", "--policy", policy, cwd=folder)
-    assert "has the schema 99" in made.refused()
+    assert "has the schema 99" in run("gate", "audit.json", "--policy", policy).refused()
 
 
 def test_point_estimates_would_have_let_the_small_sample_pass(run: Run, policy: str) -> None:
@@ -175,7 +173,7 @@ def in_python(audit: Audit, policy: dict[str, Any], require: Any) -> tuple[int, 
     return verdict.exit_code, verdict.rows[["decision", "reason"]].values.tolist()
 
 
-@pytest.mark.parametrize("cases", [60, pytest.param(200, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("cases", [40, pytest.param(200, marks=pytest.mark.slow)])
 def test_python_and_the_command_line_agree_in_random_cases(run: Run, cases: int) -> None:
     rng = np.random.default_rng(3)
     seen = []
@@ -393,7 +391,7 @@ def test_a_group_does_not_pass_because_its_wrong_rows_are_dropped(run: Run, poli
     tables["int8"] = tables["int8"][tables["int8"]["example_id"] >= 25]
     gated(run, tables, code=cli.BAD_INPUT)
     told = gated(run, tables, "--missing", "drop", code=cli.CANNOT_TELL)
-    assert "sex=Female (n = 295): loss is at most 8.7 points; limit 2; these data certify" in told
+    assert "sex=Female (n = 295): loss may be up to 8.7 points; limit 2." in told
     assert "25 examples left out count as errors" in told
     female, male = json.loads(Path("gate.json").read_text())["endpoints"]
     assert (female["decision"], male["decision"]) == ("cannot tell", "pass")

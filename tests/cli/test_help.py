@@ -20,9 +20,9 @@ COMMANDS: dict[str, Any] = {name: parser(name) for name in NAMES}
 
 def test_the_commands_of_the_design() -> None:
     assert set(COMMANDS) == {
-        "audit", "gate", "choose", "count", "exemplars", "explain", "preflight", "mitigate",
+        "audit", "gate", "plan", "choose", "count", "exemplars", "explain", "preflight", "mitigate",
         "metrics",
-        "train", "compress", "predict", "similarity", "methods", "datasets", "study",
+        "train", "compress", "predict", "similarity", "sensitivity", "methods", "datasets", "study",
         "demo", "report", "view",
     }  # fmt: skip
 

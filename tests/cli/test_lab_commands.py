@@ -10,6 +10,7 @@ import pandas as pd
 import pytest
 
 from fairweight import cli
+from fairweight.cli.lab import place_of
 
 from .conftest import FEW, Outcome, Run, value
 
@@ -121,8 +122,8 @@ def test_pruned_while_it_trains(run: Run, folder: Path) -> None:
         "--method-option", "schedule.epochs=1",
     ).done()  # fmt: skip
     held = card(folder / "models" / "iterative-magnitude-36-0")
-    assert held["compression"]["schedule"]["rewind_to"] == 0  # type: ignore[index]
-    assert held["measured"]["sparsity"] == pytest.approx(0.36, abs=1e-3)  # type: ignore[index]
+    assert held["compression"]["schedule"]["rewind_to"] == 0
+    assert held["measured"]["sparsity"] == pytest.approx(0.36, abs=1e-3)
 
 
 def own_onnx(file: Path, *, channels: int, classes: int) -> None:
@@ -227,7 +228,7 @@ COMPRESS = ("compress", "models/dense-0", "--method")
 def test_bad_input_gets_a_sentence(
     refuse: object, words: tuple[str, ...], parts: tuple[str, ...]
 ) -> None:
-    sentence = refuse(*words)  # type: ignore[operator]
+    sentence = refuse(*words)
     for part in parts:
         assert part in sentence, sentence
 
@@ -277,3 +278,23 @@ def test_a_full_disk(run: Run, models: Path, folder: Path) -> None:
     assert outcome.code == cli.BAD_INPUT
     assert "Traceback" not in outcome.err
     assert len(outcome.err.splitlines()) == 1
+
+
+def test_a_model_is_never_replaced_unasked(run: Run, models: Path) -> None:
+    before = (models / "dense-0" / "weights.safetensors").read_bytes()
+    said = run("train", *QUICK, "--seed", "3", "--out", "models/dense-0").refused()
+    assert "holds a model already" in said
+    assert "--overwrite" in said
+    # By its default name a second one gets a number, of folders and of files.
+    half = ("--method", "global-magnitude", "--sparsity", "0.5")
+    for words, names in (
+        (half, ("global-magnitude-50-0", "global-magnitude-50-0-2")),
+        (("--method", "int8-dynamic"), ("int8-dynamic-0.onnx", "int8-dynamic-0-2.onnx")),
+    ):
+        for name in names:
+            told = run("compress", "models/dense-0", *words).done().out
+            assert f"Written to models/{name}\n" in told
+    assert place_of(None, "dense", 0, models, overwrite=False) == models / "dense-0-2"
+    assert place_of(None, "dense", 0, models, overwrite=True) == models / "dense-0"
+    assert place_of(None, "dense", 1, models, overwrite=False) == models / "dense-1"
+    assert (models / "dense-0" / "weights.safetensors").read_bytes() == before

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import json
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -78,8 +79,10 @@ def test_thresholds_are_written_applied_and_judged(run: Run) -> None:
 
 @pytest.mark.usefixtures("tables", "no_page")
 def test_a_rule_of_an_earlier_run_is_applied_to_other_rows(run: Run) -> None:
-    member = {"variant": "small", "seed": "0", "task": None, "n": 240, "n_positive": 80,
-              "positive": "1", "threshold": 0.25, "offsets": {}, "status": "ok"}  # fmt: skip
+    member: dict[str, Any] = {
+        "variant": "small", "seed": "0", "task": None, "n": 240, "n_positive": 80,
+        "positive": "1", "threshold": 0.25, "offsets": {}, "status": "ok",
+    }  # fmt: skip
     rule_of("thresholds", smooth=False, members=[member])
     told = run(
         *("mitigate", "thresholds", "test.parquet", "--rule", "thresholds.json"),

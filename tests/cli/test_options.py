@@ -57,7 +57,7 @@ def test_audit_has_every_option_with_its_default_and_text() -> None:
         (["--missing", "ignore"], "--missing (missing=) cannot be 'ignore'; use error or drop"),
         (["--alpha", "2"], "--alpha (alpha=) cannot be 2.0; give a level between 0 and 1"),
         (["--n-boot", "3"], "--n-boot (n_boot=) cannot be 3; give a whole number of at least 20"),
-        (["--prediction", "p"], "--prediction 'p' is not of the form NAME=COLUMN"),
+        (["--prediction", "p="], "--prediction 'p=' is not of the form NAME=COLUMN"),
         (["--groups", ","], "--groups ',' names nothing"),
     ],
 )

@@ -38,7 +38,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_markdown_is_printed_or_written(run: Run, made: Path) -> None:
     told = run("report", made, "--format", "md").done().out
-    assert told.startswith("## Who pays for compression")
+    assert told.startswith("## int8 against dense: ")
     assert run("report", "write", made / "audit.json", "--format", "md").done().out == told
     assert run("report", made, "--format", "md", "--out", "deep/summary.md").done().out == ""
     assert Path("deep/summary.md").read_text(encoding="utf-8") == told

@@ -27,7 +27,7 @@ def model(place: str, seed: int, *, architecture: str = "lenet", **card: Any) ->
     options = OPTIONS | ({} if architecture == "lenet" else {"width": 0.125})
     fields = {"data": {"name": "digits"}, "preprocessing": Scaling((0.3,), (0.4,))} | card
     save(
-        build(architecture, **options),  # type: ignore[arg-type]
+        build(architecture, **options),
         place,
         Card(architecture=architecture, options=options, seed=seed, **fields),
     )

@@ -49,7 +49,7 @@ def test_shares_of_the_paper(faces: Images) -> None:
 def test_only_marked_images_change(faces: Images) -> None:
     before = faces.images.copy()
     for kind, mark in (("grayscale", grayscale), ("yellow_square", yellow_square)):
-        backdoor = choose_backdoor(faces, kind, "Blond_Hair", random_state=0)  # type: ignore[arg-type]
+        backdoor = choose_backdoor(faces, kind, "Blond_Hair", random_state=0)
         made = backdoor.apply(faces)
         marked = np.isin(faces.example_id, backdoor.ids)
         assert (made.images[~marked] == faces.images[~marked]).all()
@@ -109,7 +109,7 @@ def test_what_is_saved_comes_back(faces: Images, tmp_path: Path) -> None:
 
 def test_bad_arguments(faces: Images) -> None:
     with pytest.raises(InputError, match=r"Backdoor 'greyscale' does not exist.*'grayscale'"):
-        choose_backdoor(faces, "greyscale", "Blond_Hair", random_state=0)  # type: ignore[arg-type]
+        choose_backdoor(faces, "greyscale", "Blond_Hair", random_state=0)
     with pytest.raises(InputError, match="Task 'Blond' does not exist"):
         choose_backdoor(faces, "grayscale", "Blond", random_state=0)
     with pytest.raises(InputError, match="no shares for 'Big_Ears'"):

@@ -55,7 +55,7 @@ def test_an_unknown_split_names_those_that_exist(small: Images) -> None:
 )
 def test_what_does_not_fit_is_refused(small: Images, change: dict[str, object], told: str) -> None:
     with pytest.raises(InputError, match=told):
-        replace(small, **change)  # type: ignore[arg-type]
+        replace(small, **change)
 
 
 def test_tasks_have_two_axes(small: Images) -> None:

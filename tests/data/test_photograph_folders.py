@@ -95,7 +95,7 @@ def test_sizes_and_fits_are_checked(folder: Path) -> None:
     with pytest.raises(InputError, match="size is 0; give whole numbers from 1"):
         photographs(folder, ["a.png"], size=0)
     with pytest.raises(InputError, match=r"Fit 'corp' does not exist.*'crop'"):
-        photographs(folder, ["a.png"], size=4, fit="corp")  # type: ignore[arg-type]
+        photographs(folder, ["a.png"], size=4, fit="corp")
 
 
 def test_without_pillow_the_remedy_is_told(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:

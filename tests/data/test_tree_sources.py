@@ -165,3 +165,17 @@ def test_damaged_tables_of_iwildcam(iwildcam: Path) -> None:
         path.write_text(content)
         with pytest.raises(InputError, match=f"metadata.csv' has .*{told}"):
             load("iwildcam", iwildcam, size=4)
+
+
+def test_own_images_can_be_read_in_grey(tmp_path: Path, encode: Encode) -> None:
+    for name in ("a", "b"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "1.png").write_bytes(encode((200, 100, 50)))
+    colours = load("folders", tmp_path, size=4)
+    grey = load("folders", tmp_path, size=4, greyscale=True)
+    assert colours.images.shape == (2, 4, 4, 3)
+    assert grey.images.shape == (2, 4, 4, 1)
+    # The weights of ITU-R 601: 0.299 R + 0.587 G + 0.114 B = 124.2.
+    assert set(grey.images.reshape(-1).tolist()) == {124}
+    with pytest.raises(InputError, match="use true or false"):
+        load("folders", tmp_path, size=4, greyscale="no")

@@ -333,6 +333,17 @@ class Draft:
             filler = FILLERS.get(name)
             if filler is not None and not self._said(option):
                 filler(self, option)
+        if self.number % 3 == 1:
+            self._shorten()
+
+    def _shorten(self) -> None:
+        """The other way to name a column of predictions: alone, where it is no NAME=COLUMN."""
+        long = "--prediction-column"
+        for place, word in enumerate(self.words):
+            if word == long and "=" not in self.words[place + 1]:
+                self.words[place] = "--prediction"
+            elif word.startswith(f"{long}=") and word.count("=") == 1:
+                self.words[place] = f"--prediction={word.partition('=')[2]}"
 
     def _said(self, option: str) -> bool:
         return any(word == option or word.startswith(option + "=") for word in self.words)
@@ -398,7 +409,7 @@ class Draft:
     def _starter(self, gated: Step) -> list[Step]:
         """A policy to start from, made for these tables most of the time, and used."""
         if self.chance(0.2):
-            self.meaning, self.expect = None, ACCEPT  # type: ignore[assignment]
+            self.meaning, self.expect = None, ACCEPT
             return [Step(("gate",), ["--init"], "nothing")]
         of_gate = ("--policy", "--json", "--junit", "--markdown", "--require", "--looks", "--log")
         tables = [w for w in _without(self.words, of_gate) if w not in ("--quiet", "-q")]

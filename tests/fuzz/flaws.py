@@ -247,7 +247,6 @@ def _looks_counted(draft: Draft) -> None:
     table.columns.append(
         Column(name, [draft.rng.randint(1, 500) for _ in range(table.rows)], "int")
     )
-    draft.counted_column = name
 
 
 FLAWS = (

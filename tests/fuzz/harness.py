@@ -144,7 +144,8 @@ def _run(step: Step, folder: Path, drawn: Case) -> tuple[int, str, str, str]:
             code, crash = -1, "it hangs"
         except BaseException as error:
             code, crash = 70, "".join(traceback.format_exception(error)[-8:])
-    return code, out.getvalue(), err.getvalue(), crash
+    told = [line for line in err.getvalue().splitlines(True) if line[:2] != "… "]  # no progress
+    return code, out.getvalue(), "".join(told), crash
 
 
 def _judged(

@@ -54,6 +54,30 @@ def _overwrite(draft: Draft, option: str) -> None:
         draft.add(option)
 
 
+def _scores(draft: Draft, option: str) -> None:
+    """Class probabilities by a pattern; by the number of the case too."""
+    if draft.number % 97 == 13:
+        draft.add(option, (draft.number % 2 and "no such *") or "no star")
+        draft.must_refuse("--scores matches nothing")
+
+
+def _query(draft: Draft, option: str) -> None:
+    """Also by the number of the case: a query for all rows changes nothing."""
+    if draft.number % 20 == 11:
+        draft.add(option, "SELECT * FROM data")
+
+
+def _elsewhere(place: int, *value: str) -> Filler:
+    """Options of logs and of warehouses, by the number of the case too: tables refuse them."""
+
+    def fill(draft: Draft, option: str) -> None:
+        if draft.number % 59 == place:
+            draft.words.append("=".join((option, *value)))
+            draft.must_refuse(f"{option}, which is not for tables")
+
+    return fill
+
+
 def _n_boot(draft: Draft, option: str) -> None:
     if draft.chance(0.02):
         draft.add(option, draft.rng.choice((0, 19, -1, "x")))
@@ -403,6 +427,7 @@ FILLERS: dict[str, Filler] = {
     "label": _unknown(0.008, "no such label"),
     "prediction": _unknown(0.008, "dense"),
     "score": _unknown(0.008, "dense"),
+    "scores": _scores,
     "groups": _unknown(0.01, "no such group"),
     "task": lambda draft, option: _task(draft, option),
     "cluster": _unknown(0.008, "no such cluster"),
@@ -427,10 +452,20 @@ FILLERS: dict[str, Filler] = {
     "reference_shift": _number(0.06, (0.01, 0.05), (0, 1, 2)),
     "margin": lambda draft, option: _margin(draft, option),
     "group_error": _number(0.06, (0.0, 0.05), (0.5, -0.1)),
+    "drawn_limits": _number(0.05, ("some", "all"), ("none",)),
+    "csv": _flag(0.06),
+    "memory": _number(0.05, ("1GB", "800M"), ("much", "3")),
     "zero_baseline": lambda draft, option: _zero_baseline(draft, option),
     "fixed_side": _fixed_side,
     "no_filters": _flag(0.06),
     "overwrite": _overwrite,
+    "query": _query,
+    "log_tasks": _elsewhere(13, "law"),
+    "log_filter": _elsewhere(14, "strict"),
+    "allow_different": _elsewhere(15, "limit"),
+    "score_threshold": _elsewhere(16, "0.3"),
+    "sql": _elsewhere(17),
+    "dialect": _elsewhere(18, "trino"),
     "policy": _policy,
     "out": _out,
     "suppress_small": _flag(0.06),

@@ -181,7 +181,12 @@ def expected(meaning: Meaning, folder: Path) -> Expected:
     frame = _aligned(meaning, held, {member: parts[member] for member in ordered})
     _check(meaning, frame, baseline, ordered)
     found = _computed(meaning, frame, baseline, variants, ordered)
-    return replace(found, doubt=may_count) if may_count is not None else found
+    doubt = may_count
+    if meaning.groups is None and not meaning.force:
+        for column in frame.columns:
+            if column.startswith(GROUP) and any(_is_nan(value) for value in frame[column]):
+                doubt = doubt or f"the text 'nan' in {column!r}, if it is a group"
+    return replace(found, doubt=doubt) if doubt is not None else found
 
 
 def _all_tables(meaning: Meaning) -> list[Table]:
@@ -392,6 +397,10 @@ def _check(
     if frame["label"].isna().any():
         raise RefusedError("a label is missing")
     labels = set(frame["label"])
+    asked = [GROUP + column for grouping in meaning.groups or () for column in grouping]
+    for column in ("label", *(f"p{number}" for number in range(len(members))), *asked):
+        if not meaning.force and any(_is_nan(value) for value in frame[column]):
+            raise RefusedError("the text 'nan' is a missing value or a name")
     # For one task after the other would be stricter; what is refused here is refused by both.
     for number, (variant, _) in enumerate(members):
         told = {value for value in frame[f"p{number}"] if value is not None}
@@ -415,6 +424,10 @@ def _check_predictions(told: set[str], labels: set[str], *, judged: bool) -> Non
         raise RefusedError("fewer than a tenth of the baseline's predictions are labels")
     if len(labels) > 2 and any(told <= pair for pair in RIGHT_OR_WRONG):
         raise RefusedError("labels have more than two values, predictions are 0 and 1")
+
+
+def _is_nan(value: str | None) -> bool:
+    return value is not None and value.lower() in ("nan", "-nan")
 
 
 def _is_fraction(text: str) -> bool:

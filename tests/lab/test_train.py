@@ -269,7 +269,7 @@ def test_narrow_convolutions_with_a_stride_are_not_trained_channels_last(
     channels: int, last: bool
 ) -> None:
     """Torch's gradient of them is wrong there, or writes over other memory."""
-    model = SeenLayout(channels).to(memory_format=torch.channels_last)  # type: ignore[call-overload]
+    model = SeenLayout(channels).to(memory_format=torch.channels_last)
     train(model, striped(), None, Training(epochs=1, batch_size=32, lr=0.05))
     assert model.channels_last == {last}
 
@@ -285,15 +285,15 @@ def test_networks_without_them_are_trained_channels_last() -> None:
 def test_weight_decay_goes_by_name() -> None:
     model = nn.Sequential(nn.Flatten(), nn.Linear(36, 2))
     with torch.no_grad():
-        model[1].bias.fill_(1.0)  # type: ignore[union-attr]
+        model[1].bias.fill_(1.0)
     dark = Examples(torch.zeros(32, 6, 6, 1, dtype=torch.uint8), torch.arange(32) % 2)
     spec = Training(epochs=1, batch_size=32, lr=0.5, momentum=0, schedule="constant",
                     weight_decay=0.1, decay_of=(("*.bias", 0.0),))  # fmt: skip
-    weight = model[1].weight.detach().clone()  # type: ignore[union-attr]
+    weight = model[1].weight.detach().clone()
     train(model, dark, None, spec, scaling=Scaling((0.0,), (1.0,)))
     # Black images give no gradient of the weights: they shrink by lr · decay; biases do not.
-    assert torch.allclose(model[1].weight, weight * (1 - 0.5 * 0.1))  # type: ignore[union-attr]
-    assert torch.allclose(model[1].bias, torch.ones(2))  # type: ignore[union-attr]
+    assert torch.allclose(model[1].weight, weight * (1 - 0.5 * 0.1))
+    assert torch.allclose(model[1].bias, torch.ones(2))
 
 
 def test_scaling_gives_mean_0_and_variance_1() -> None:
@@ -365,7 +365,7 @@ def test_every_crop_comes_up_and_half_are_mirrored() -> None:
 )
 def test_settings_that_make_no_sense_are_refused(given: dict[str, object], says: str) -> None:
     with pytest.raises(ValidationError, match=says):
-        Training(**given)  # type: ignore[arg-type]
+        Training(**given)
 
 
 def test_shapes_are_looked_at() -> None:

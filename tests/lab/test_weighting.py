@@ -95,7 +95,7 @@ def network() -> nn.Module:
 
 
 def spec(weighting: str, epochs: int = 3) -> Training:
-    return Training(epochs=epochs, batch_size=16, lr=0.05, seed=2, weighting=weighting)  # type: ignore[arg-type]
+    return Training(epochs=epochs, batch_size=16, lr=0.05, seed=2, weighting=weighting)
 
 
 def same(one: nn.Module, other: nn.Module) -> bool:
@@ -150,4 +150,4 @@ def test_weights_and_a_teacher_exclude_each_other() -> None:
         def begin(self, *given: object) -> None: ...
 
     with pytest.raises(InputError, match='weighting = "class-balanced"'):
-        train(network(), rare(), None, spec("class-balanced"), distiller=Taught())  # type: ignore[arg-type]
+        train(network(), rare(), None, spec("class-balanced"), distiller=Taught())

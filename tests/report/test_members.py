@@ -96,7 +96,7 @@ def of_repeated(repeated: AuditResult) -> dict[str, str]:
 
 def outputs(result: AuditResult) -> dict[str, str]:
     file = io.StringIO()
-    show(result, Console(file=file, width=160))
+    show(result, Console(file=file, width=160), verbose=True)
     return {
         "terminal": file.getvalue(),
         "page": visible(render(result)),

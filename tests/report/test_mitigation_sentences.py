@@ -29,16 +29,16 @@ def test_what_helps_and_who_pays_is_said() -> None:
         change("accuracy", "group", "worse", group="sex=f", shift=-0.1, low=-0.15, high=-0.05),
         change("accuracy", "group", "cannot tell", "dense", group="sex=f"),
     )
-    assert "it helps, threshold bias" in helped
+    assert "it helps: threshold bias (TCB) (best at 1) improves in 1 of 1 rows" in helped
     assert "(TCB) 0.600 → 0.700" in helped
     assert "worse in 1 of 1 comparison by group" in worse
     assert "sex=f" in worse
-    assert dense.endswith("against dense: no group or class is shown to be worse in 1 comparison.")
+    assert dense.endswith("against dense: no group or class got clearly worse (1 comparison).")
 
 
 @pytest.mark.parametrize(
     ("verdict", "words"),
-    [("worse", "it does not help"), ("cannot tell", "it is not shown to help")],
+    [("worse", "it does not help"), ("cannot tell", "no clear improvement of threshold bias")],
 )
 def test_where_it_does_not_help_it_is_said(verdict: str, words: str) -> None:
     assert words in said(change("tcb", "overall", verdict))[0]

@@ -108,7 +108,7 @@ def test_without_a_home_nobody_else_can_plant_a_bundle(
     def homeless() -> Path:
         raise RuntimeError("no home")
 
-    monkeypatch.setattr(files.Path, "home", homeless)
+    monkeypatch.setattr(Path, "home", homeless)
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     monkeypatch.setattr(files, "_own_temporary", files._own_temporary.__wrapped__)
     own = tmp_path / f"fairweight-{os.getuid()}"

@@ -13,7 +13,7 @@ import pytest
 import fairweight as fw
 from fairweight.auditing.result import AuditResult
 from fairweight.errors import InputError
-from fairweight.report.card import to_card
+from fairweight.report.card import to_card, to_eval_results
 from fairweight.report.finding import find, findings
 from fairweight.report.html import render
 from fairweight.report.junit import to_junit
@@ -81,7 +81,7 @@ def test_a_card_needs_to_know_of_which_variant(result: AuditResult) -> None:
     with pytest.raises(InputError, match=r"2 \('int8', 'pruned-90'\); say which"):
         to_card(result)
     assert to_card(replace(result, variants=("int8",))).startswith("---\n")
-    with pytest.raises(InputError, match="the hub accepts quantized, finetune"):
+    with pytest.raises(InputError, match="the hub accepts: quantized, finetune"):
         to_card(result, "int8", relation="pruned")
     with pytest.raises(InputError, match="base_model must be"):
         to_card(result, "int8", base_model="a\nb: c")
@@ -110,6 +110,24 @@ def test_the_hub_reads_the_card(population: AuditResult) -> None:
             assert found.metric_args["noise_floor"] == 0.015
 
 
+def test_the_hub_reads_the_entry_of_a_benchmark(population: AuditResult) -> None:
+    hub = pytest.importorskip("huggingface_hub", reason="huggingface_hub is not installed")
+    import yaml
+
+    text = to_eval_results(population, "me/faces", "test", "int8", source_url="https://a.b/c")
+    (entry,) = hub.parse_eval_result_entries(yaml.safe_load(text))
+    assert (entry.dataset_id, entry.task_id) == ("me/faces", "test")
+    rows = population.results
+    rows = rows[(rows["variant"] == "int8") & (rows["scope"] == "model")]
+    (row,) = rows[(rows["metric"] == "accuracy") & (rows["by"] == "overall")].to_dict("records")
+    assert entry.value == pytest.approx(100 * row["compressed"], abs=1e-4)
+    assert f"change {100 * row['shift']:+.2f} points" in entry.notes
+    assert "lowest change of a group: " in entry.notes
+    assert entry.source_url == "https://a.b/c"
+    with pytest.raises(InputError, match="dataset_id"):
+        to_eval_results(population, "faces", variant="int8")
+
+
 def test_hostile_names_break_neither_metadata_nor_text(hostile_population: AuditResult) -> None:
     hub = pytest.importorskip("huggingface_hub", reason="huggingface_hub is not installed")
     name = hostile_population.variants[0]
@@ -127,7 +145,7 @@ def test_the_card_says_the_finding_and_invents_nothing(result: AuditResult) -> N
     said = headline([find(result, "int8")])
     assert said.replace("[", "\\[").replace("]", "\\]") in text
     assert "## Bias, Risks, and Limitations" in text
-    assert "no evidence about a method" in text
+    assert "not about the method that made them" in text
     for word in ("license", "base_model:", "base_model_relation"):
         assert word not in text
 

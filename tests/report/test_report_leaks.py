@@ -13,7 +13,7 @@ from fairweight.report.finding import find
 from fairweight.report.html import render
 from fairweight.report.notebook import fragment
 from fairweight.report.sentences import sentences
-from fairweight.report.terminal import summary
+from fairweight.report.terminal import show
 
 LEAK = "The teacher saw 2,900 training examples that this model's training set leaves out."
 
@@ -49,8 +49,8 @@ def test_an_ordinary_page_has_no_such_place(population: AuditResult) -> None:
 
 def test_terminal_and_notebook_say_it(leaking: AuditResult) -> None:
     out = StringIO()
-    Console(file=out, width=200).print(summary(leaking))
+    show(leaking, Console(file=out, width=200))
     text = out.getvalue()
-    assert "Leak" in text
+    assert "Leak in int8: " in text
     assert LEAK in text
     assert LEAK in fragment(leaking).replace("&#x27;", "'").replace("&#39;", "'")

@@ -67,6 +67,10 @@ def test_the_name_of_a_table_is_no_path(explained: AuditResult) -> None:
         from_json(to_json(odd))
 
 
+def test_csv_is_written_only_where_it_is_asked_for(result: AuditResult, tmp_path: Path) -> None:
+    assert not [path for path in write_tables(result, tmp_path) if path.suffix == ".csv"]
+
+
 def test_explanations_are_written_as_parquet(explained: AuditResult, tmp_path: Path) -> None:
     written = {path.name for path in write_tables(explained, tmp_path)}
     assert {f"{name}.parquet" for name in explained.explanations} <= written
@@ -120,7 +124,7 @@ def test_other_json_is_refused_with_a_sentence(text: str, sentence: str) -> None
 
 
 def test_tables_hold_every_row(hostile: AuditResult, tmp_path: Path) -> None:
-    written = write_tables(hostile, tmp_path / "tables")
+    written = write_tables(hostile, tmp_path / "tables", csv=True)
     assert {p.name for p in written} == {p.name for p in (tmp_path / "tables").iterdir()}
     same(pd.read_parquet(tmp_path / "tables/results.parquet"), hostile.results)
     with (tmp_path / "tables/results.csv").open(newline="", encoding="utf-8") as file:
@@ -134,7 +138,7 @@ def test_tables_hold_every_row(hostile: AuditResult, tmp_path: Path) -> None:
 
 
 def test_frames_without_rows_have_their_headings(bare: AuditResult, tmp_path: Path) -> None:
-    write_tables(bare, tmp_path)
+    write_tables(bare, tmp_path, csv=True)
     for name in AUDIT_TABLES:
         first = (tmp_path / f"{name}.csv").read_text().splitlines()[0]
         assert first == ",".join(column_names(name))
@@ -143,7 +147,7 @@ def test_frames_without_rows_have_their_headings(bare: AuditResult, tmp_path: Pa
 def test_formulas_in_names_are_defused_in_csv_only(result: AuditResult, tmp_path: Path) -> None:
     confusion = result.confusion.copy()
     confusion.loc[:2, "label"] = ["=1+1", "-1", "@cmd"]
-    write_tables(replace(result, confusion=confusion), tmp_path)
+    write_tables(replace(result, confusion=confusion), tmp_path, csv=True)
     with (tmp_path / "confusion.csv").open(newline="") as file:
         labels = [row["label"] for row in csv.DictReader(file)]
     assert labels[:4] == ["'=1+1", "-1", "'@cmd", confusion["label"][3]]

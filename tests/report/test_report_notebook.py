@@ -12,7 +12,7 @@ def test_the_fragment_says_the_finding_and_escapes_names(hostile: AuditResult) -
     assert "<img" not in text
     assert "&lt;script&gt;" in text
     assert "the change differs" in text
-    assert "no evidence about a method" in text
+    assert "not about the method that made them" in text
     assert len(text) < 12_000
 
 

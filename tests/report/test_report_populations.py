@@ -17,6 +17,7 @@ from fairweight.report.finding import Finding, find
 from fairweight.report.notebook import fragment
 from fairweight.report.sentences import NO_VETO, ONE_PAIR, PAIRED, TWO_SIDES, sentences
 from fairweight.report.terminal import summary
+from fairweight.report.view_model import view
 from fairweight.report.view_tables import detail_tables, finding_tables
 
 from .conftest import edited
@@ -290,10 +291,10 @@ def test_tables_of_a_population_tell_scopes_and_members_apart(
 @pytest.mark.parametrize("width", [40, 80, 120])
 def test_the_terminal_holds_both_scopes(hostile_population: AuditResult, width: int) -> None:
     out = io.StringIO()
-    Console(file=out, width=width).print(summary(hostile_population))
+    Console(file=out, width=width).print(summary(view(hostile_population)))
     text = out.getvalue()
     assert max(len(line) for line in text.splitlines()) <= width
-    heads = [line for line in text.splitlines() if "These models" in line]
+    heads = [line for line in text.splitlines() if "These models: " in line]
     assert len(heads) == 2  # two variants
     assert all(("The method" in line) == (width >= 76) for line in heads)
     assert text.count("Retraining") >= 2

@@ -93,9 +93,12 @@ def test_only_new_stages_are_read_and_removed_ones_go(
     before = catalogue(store)
     read: list[str] = []
     manifest = store_layout.manifest
-    monkeypatch.setattr(
-        store_layout, "manifest", lambda root, key: read.append(key) or manifest(root, key)
-    )
+
+    def watched(root: Path, key: str) -> Any:
+        read.append(key)
+        return manifest(root, key)
+
+    monkeypatch.setattr(store_layout, "manifest", watched)
     pd.testing.assert_frame_equal(catalogue(store), before)
     assert read == []
     new = made(store, "train", {"data": {"name": "mnist"}})

@@ -9,11 +9,12 @@ import pytest
 from fairweight.runs import cost
 from fairweight.runs.cost import asking_seconds, training_seconds
 from fairweight.runs.plan import plan
+from fairweight.runs.stage import Cost, Unit
 from fairweight.specs.study import Study
 from fairweight.specs.toml import read_study
 from fairweight.studies import stages as _stages  # noqa: F401  registers those of audits
 
-UNIT = cost.Unit(
+UNIT = Unit(
     train_s=1e-4,
     predict_s=5e-5,
     n_train=10_000,
@@ -83,7 +84,7 @@ def test_hours_of_a_gpu_by_hand() -> None:
             "a: audit": 0.0,
         }
     )
-    total = sum(found.values(), cost.Cost(0.0, 0.0))
+    total = sum(found.values(), Cost(0.0, 0.0))
     assert total.gpu_seconds == pytest.approx(16.2)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import sys
 import threading
 import time
 from collections.abc import Iterator
@@ -14,7 +15,7 @@ import pytest
 from made_stages import diamond, outputs_of, runs_of, stage
 
 from fairweight.errors import FairweightError, InputError, OutputError
-from fairweight.runs import pool, runner, store_layout
+from fairweight.runs import runner, store_layout
 from fairweight.runs.runner import News, run
 from fairweight.runs.store import Store
 
@@ -141,8 +142,8 @@ def test_processes_have_one_thread_and_are_deaf_to_the_terminal(store: Store, ca
 
 
 def test_a_process_that_cannot_start_is_told(store: Store, monkeypatch: Any) -> None:
-    monkeypatch.setattr(pool.sys, "path", ["nowhere"])
-    monkeypatch.setattr(pool.sys, "executable", "/bin/false")
+    monkeypatch.setattr(sys, "path", ["nowhere"])
+    monkeypatch.setattr(sys, "executable", "/bin/false")
     with pytest.raises(FairweightError, match="process for the stages could not start"):
         run([stage("a")], store, workers=1)
 

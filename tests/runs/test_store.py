@@ -103,10 +103,13 @@ def test_errors_of_a_stage_pass_and_leave_nothing(tmp_path: Path, error: BaseExc
 
 def test_links_and_the_name_of_the_manifest_are_refused(tmp_path: Path) -> None:
     store, stage = Store(tmp_path), numbered(1)
+
+    def linked(room: Path) -> None:
+        (room / "a").mkdir()
+        (room / "a/link").symlink_to("/")
+
     with pytest.raises(ValueError, match=r"'a/link', which is not an ordinary file"):
-        store.write(
-            stage, lambda room: ((room / "a").mkdir(), (room / "a/link").symlink_to("/"))[0]
-        )
+        store.write(stage, linked)
     with pytest.raises(ValueError, match=r"'stage\.json', a name that the store keeps"):
         store.write(stage, lambda room: (room / "stage.json").touch())
     assert store.done() == set()

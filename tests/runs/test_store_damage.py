@@ -95,7 +95,12 @@ def test_sizes_are_compared_each_time_and_contents_once(
 ) -> None:
     key, seen = numbered(1).key, []
     whole = manifest.file_sha256
-    monkeypatch.setattr(manifest, "file_sha256", lambda path: seen.append(path.name) or whole(path))
+
+    def watched(path: Path) -> str:
+        seen.append(path.name)
+        return whole(path)
+
+    monkeypatch.setattr(manifest, "file_sha256", watched)
     store.read(key)
     Store(store.root).read(key)
     assert sorted(seen) == ["empty.bin", "large.bin", "small.bin"]
@@ -139,7 +144,7 @@ def test_damage_that_cannot_be_moved_is_told(store: Store, monkeypatch: pytest.M
     def refuse(*places: object) -> None:
         raise PermissionError(errno.EACCES, "no")
 
-    monkeypatch.setattr(manifest.os, "rename", refuse)
+    monkeypatch.setattr("fairweight.runs.manifest.os.rename", refuse)
     with pytest.raises(OutputError, match="permission denied"):
         store.read(key)
 

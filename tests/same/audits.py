@@ -18,7 +18,7 @@ import pandas as pd
 import fairweight as fw
 
 from .comparison import Frames, flat, frames_in, within
-from .inside import fairweight
+from .inside import fairweight, with_units
 from .pages import NUMBER, drawn, numbers, page, pictures, texts
 from .studies import STUDIES, answers_of, without_pictures
 
@@ -700,6 +700,27 @@ def explained(folder: Path) -> fw.Audit:
 def explain(folder: Path) -> Frames:
     """Every explanation."""
     return explained(folder).explanations
+
+
+@fixed
+def units(folder: Path) -> Frames:
+    """Units of a network: what one does alone, and what comes back without it."""
+    table = wide(2000)
+    lost = (table["pred_int8"] != table["label"]) & (table["pred_dense"] == table["label"])
+    names = {}
+    for place, name in enumerate(("stem", "block", "fc")):
+        own = (
+            lost
+            & (np.arange(len(table)) % 6 >= (0, 4, 5)[place])
+            & (np.arange(len(table)) % 6 < (4, 5, 6)[place])
+        )
+        table[f"without_{name}"] = table["pred_int8"].where(~own, table["label"])
+        table[f"alone_{name}"] = table["pred_dense"].where(~own, table["pred_int8"])
+        names[name] = (f"without_{name}", f"alone_{name}")
+    columns = {"dense": "pred_dense", "int8": "pred_int8"}
+    audit = fw.audit_table(table, predictions=columns, groups=["sex", "age"], **FEW)
+    audit = with_units(audit, table, names)
+    return audit.explanations | drawn(audit, ["FW-8"]) | texts(audit)
 
 
 @fixed

@@ -14,10 +14,12 @@ from pathlib import Path
 from typing import Any
 from unittest import mock
 
+import numpy as np
 import pandas as pd
 from starlette.testclient import TestClient
 
 import fairweight as fw
+from fairweight.auditing.sensitivity import UnitAnswers, UnitCost, with_sensitivity
 from fairweight.cli import main
 from fairweight.report.figures import draw, figures
 from fairweight.runs.plan import plan
@@ -41,7 +43,8 @@ def fairweight(*words: Any, code: int = 0) -> str:
             ended = end.code or 0
     if ended != code:
         raise RuntimeError(f"fairweight {words[0]} ended with {ended}: {told.getvalue()}")
-    return told.getvalue()
+    # Without lines of progress, which a slow machine has.
+    return "".join(line for line in told.getvalue().splitlines(True) if line[:2] != "… ")
 
 
 # ---------------------------------------------------------------- figures
@@ -65,6 +68,29 @@ def figure_specs(
             spec = draw(figure.id, result, variant).spec
             if spec is not None:
                 yield figure.id, variant, spec
+
+
+# ---------------------------------------------------------------- units of a network
+
+
+def with_units(
+    audit: fw.Audit, table: pd.DataFrame, units: Mapping[str, tuple[str, str]]
+) -> fw.Audit:
+    """An audit of a wide table with its units: the columns of all but one, and of one alone."""
+    label = table["label"]
+    right = {name: (table[name] == label).to_numpy() for name in table.columns}
+    answers = UnitAnswers(
+        tuple(units),
+        right["pred_dense"],
+        right["pred_int8"],
+        np.array([right[alone] for _, alone in units.values()]),
+        np.array([right[without] for without, _ in units.values()]),
+    )
+    costs = {name: UnitCost(100 * (place + 1), None) for place, name in enumerate(units)}
+    costs[""] = UnitCost(100 * sum(range(len(units) + 1)), None)
+    columns = {name: table[name].to_numpy(dtype=object) for name in ("sex", "age")}
+    labels = label.to_numpy(dtype=object)
+    return fw.Audit(with_sensitivity(audit.result, answers, columns, labels, costs))
 
 
 # ---------------------------------------------------------------- studies

@@ -154,6 +154,7 @@ def test_the_command_stores_compares_and_ends_with_1_where_something_differs(
         command.main(["tiny"])
 
 
+@pytest.mark.slow  # `make check` works with two processes; failures of one are told below
 def test_processes_find_the_same_as_one_and_a_failure_in_one_is_told(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -71,8 +71,8 @@ class Watch:
 
     def start(self) -> None:
         sys.addaudithook(self.audited)
-        io.open = builtins.open = self.watched(open)  # type: ignore[assignment]
-        sqlite3.connect = self.connected(sqlite3.connect)  # type: ignore[assignment]
+        io.open = builtins.open = self.watched(open)
+        sqlite3.connect = self.connected(sqlite3.connect)
         for name in ("fsync", "fdatasync", "write"):
             setattr(os, name, self.counted(getattr(os, name), name))
 
@@ -173,7 +173,7 @@ def obey(order: Order) -> None:
         from fairweight import cli
 
         # The page takes seconds and is one file, whatever is in it.
-        fairweight.report.html.render = lambda *_: "<!doctype html>"  # type: ignore[assignment]
+        fairweight.report.html.render = lambda *_: "<!doctype html>"
         Watch(order).start()
         code = cli.run(order.arguments)
         Path(order.modules).write_text("\n".join(sys.modules), encoding="utf-8")

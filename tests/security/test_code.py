@@ -64,7 +64,7 @@ def evil_model(folder: Path, architecture: str, **options: Any) -> Path:
     """A folder as `train` writes it, whose card names code."""
     given = {"classes": 10, "channels": 1, "size": 8}
     card = Card(architecture="lenet", options=given, classes=tuple("0123456789"), data=DIGITS)
-    save(build("lenet", **given), folder, card)  # type: ignore[arg-type]
+    save(build("lenet", **given), folder, card)
     held = json.loads((folder / "model.json").read_text())
     held |= {"architecture": architecture, "options": given | options}
     (folder / "model.json").write_text(json.dumps(held))

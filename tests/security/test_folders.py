@@ -21,6 +21,8 @@ from fairweight.studies import library as _library  # noqa: F401  registers thos
 
 from .mutations import below
 
+pytestmark = pytest.mark.usefixtures("few_metrics")
+
 Refused = Callable[..., str]
 QUICK = ("--n-boot", "20", "--quiet")
 OUTSIDE = "../../../../escaped"
@@ -321,7 +323,7 @@ def test_an_output_that_is_an_input(audited: Path, refused: Refused) -> None:
 
 def test_an_input_among_the_files_of_an_output(audited: Path, refused: Refused) -> None:
     """An audit into the folder of its own predictions would remove them: they are listed there."""
-    table = "out/tables/results.csv"
+    table = "out/tables/results.parquet"
     for words in (
         ("audit", table, "--out", "out"),
         ("audit", "q.parquet", "--examples", table, "--out", "out"),

@@ -50,7 +50,7 @@ def test_cards(tmp_path: Path, canary: Path, cases: int) -> None:
             measured={"n_params": 3},
             notes=("a note",),
         )
-        save(build(name, **options), tmp_path / name, card)  # type: ignore[arg-type]
+        save(build(name, **options), tmp_path / name, card)
         cards.append((name, json.loads((tmp_path / name / "model.json").read_text())))
 
     def made(rng: random.Random) -> tuple[str, bytes]:

@@ -20,6 +20,7 @@ import pytest
 
 import fairweight as fw
 from fairweight import cli
+from fairweight.base import memory
 from fairweight.errors import InputError
 from fairweight.specs.policy import read_policy
 from fairweight.tables import connection
@@ -383,18 +384,26 @@ def test_duckdb_out_of_memory_is_a_sentence(
     assert "fewer group columns" in said
 
 
-def test_the_limit_of_addresses_is_respected(monkeypatch: pytest.MonkeyPatch) -> None:
-    before = connection.memory_limit_mb()
+def test_the_limit_of_addresses_is_respected(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """Half of what is free, and under `ulimit -v` half of what may still be asked for."""
+    info = tmp_path / "meminfo"
+    info.write_text("MemTotal: 99 kB\nMemAvailable:    8388608 kB\n")
+    monkeypatch.setattr(memory, "MEMORY_INFO", info)
+    monkeypatch.setattr(memory, "GROUP_MOST", tmp_path / "none")
+    monkeypatch.delenv(memory.VARIABLE, raising=False)
+    assert connection.memory_limit_mb() == 4096
     held = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
     limit = held + 1000 * 2**20
     monkeypatch.setattr(resource, "getrlimit", lambda _: (limit, limit))
     found = connection.memory_limit_mb()
     assert found is not None
-    assert found == pytest.approx(600, abs=60)  # .6 of what is left
+    assert found == pytest.approx(500, abs=60)
     monkeypatch.setattr(resource, "getrlimit", lambda _: (held // 2, held // 2))
-    assert connection.memory_limit_mb() == connection.LEAST_ADDRESSES_MB
+    assert connection.memory_limit_mb() == 64 * 10**6 // 2**20
     monkeypatch.setattr(resource, "getrlimit", lambda _: (resource.RLIM_INFINITY,) * 2)
-    assert connection.memory_limit_mb() == before
+    assert connection.memory_limit_mb() == 4096
 
 
 @pytest.mark.parametrize("kilobytes", [1_500_000, 3_000_000])

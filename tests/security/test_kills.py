@@ -17,7 +17,7 @@ import signal
 import sqlite3
 import time
 from collections.abc import Callable
-from contextlib import closing, suppress
+from contextlib import closing, redirect_stderr, redirect_stdout, suppress
 from dataclasses import dataclass, field, replace
 from http.client import HTTPConnection, HTTPException
 from pathlib import Path
@@ -25,6 +25,7 @@ from pathlib import Path
 import pytest
 from tests.web.studies import rows
 
+from fairweight import cli
 from fairweight.base.files import MANIFEST, PENDING, finish, manifest
 from fairweight.runs.store import Store
 from fairweight.tables.annotation_store import AnnotationStore
@@ -34,8 +35,17 @@ from fairweight.web.votes.builder import indexed
 
 from .killer import Done, Killer, Order, killer, read_log
 
-KILLS = pytest.mark.parametrize("kills", [2, pytest.param(100, marks=pytest.mark.slow)])
 KILLED = -signal.SIGKILL
+
+
+def run_here(order: Order) -> None:
+    """The command of an order in this process: Python is started for what is killed alone."""
+    with pytest.MonkeyPatch.context() as patch, Path(order.output).open("w") as said:
+        for name, given in (order.environment or {}).items():
+            patch.setenv(name, given)
+        with redirect_stdout(said), redirect_stderr(said):
+            code = cli.run(order.arguments)
+    assert code == cli.DONE, Path(order.output).read_text()
 
 
 # --- campaigns -----------------------------------------------------------------------------------
@@ -144,7 +154,7 @@ def check_results(folder: Path, old: dict[str, str], others: dict[str, str]) -> 
 # --- audit ---------------------------------------------------------------------------------------
 
 
-@KILLS
+@pytest.mark.parametrize("kills", [2, pytest.param(100, marks=pytest.mark.slow)])
 def test_audit(tmp_path: Path, kills: int) -> None:
     folder, tables = tmp_path / "work", tmp_path / "tables"
     for place in (folder / "tmp", tables):
@@ -157,8 +167,7 @@ def test_audit(tmp_path: Path, kills: int) -> None:
         folder=str(folder), log=str(tmp_path / "first"), output=str(tmp_path / "said"),
         environment={"TMPDIR": str(folder / "tmp")},
     )  # fmt: skip
-    with killer() as process:
-        assert process.run(order) == 0, (tmp_path / "said").read_text()
+    run_here(order)
     (out / "notes.txt").write_text("mine")
     (out / "tables" / "mine.csv").write_text("1,2")
     old = contents(out)
@@ -196,8 +205,7 @@ def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (folder / "tmp").mkdir(parents=True)
     for name, n_boot in (("old", 20), ("new", 21)):
         (room / f"{name}.toml").write_text(STUDY.format(n_boot=n_boot))
-    with killer() as process:
-        assert process.run(study_order(room, "old")) == 0, (room / "said").read_text()
+    run_here(study_order(room, "old"))
     return room
 
 
@@ -227,9 +235,9 @@ def check_study(folder: Path, old: dict[str, str], others: dict[str, str]) -> No
     check_results(folder, old, others)
     with AnnotationStore(folder.with_name("digits.annotations.sqlite"), read_only=True) as store:
         assert [row.note for row in store.current("digits")] == ["kept"]
-    store = Store(folder.parents[2])
-    for key in store.done():
-        store.read(key)  # checksums
+    stages = Store(folder.parents[2])
+    for key in stages.done():
+        stages.read(key)  # checksums
 
 
 def test_publishing_again_keeps_notes_and_annotations(finished: Path, tmp_path: Path) -> None:
@@ -240,8 +248,7 @@ def test_publishing_again_keeps_notes_and_annotations(finished: Path, tmp_path: 
         store.add(Annotation("7", "fine", note="kept"), "digits")
     old = contents(folder)
     del old["annotations.sqlite"]
-    with killer() as process:
-        assert process.run(study_order(tmp_path, "new")) == 0, (tmp_path / "said").read_text()
+    run_here(study_order(tmp_path, "new"))
     assert "annotations.sqlite' was moved to" in " ".join((tmp_path / "said").read_text().split())
     check_study(folder, old, {"notes.txt": old["notes.txt"]})
     assert {name for name, known in contents(folder).items() if old[name] != known} >= {
@@ -256,17 +263,16 @@ def test_study_run_while_it_makes_stages(finished: Path, tmp_path: Path) -> None
     Campaign("stages", tmp_path, order, check, folder, 40, inside=0.0).run()
 
 
-@pytest.mark.parametrize("kills", [2, pytest.param(60, marks=pytest.mark.slow)])
-def test_study_run_while_it_publishes(finished: Path, tmp_path: Path, kills: int) -> None:
+@pytest.mark.slow  # `test_audit` kills the same publishing, and annotations have a test above
+def test_study_run_while_it_publishes(finished: Path, tmp_path: Path) -> None:
     folder, check = study_check(finished, tmp_path)
     order = study_order(tmp_path, "new")
     results = folder.parents[1]
     shutil.copytree(results, tmp_path / "results")
-    with killer() as process:
-        assert process.run(order) == 0, (tmp_path / "said").read_text()
+    run_here(order)
     shutil.rmtree(results)  # all stages are made, and what was published before is there
     shutil.copytree(tmp_path / "results", results)
-    Campaign("publishing", tmp_path, order, check, folder, kills, inside=0.8).run()
+    Campaign("publishing", tmp_path, order, check, folder, 60, inside=0.8).run()
 
 
 def study_check(finished: Path, room: Path) -> tuple[Path, Callable[[], None]]:
@@ -285,8 +291,9 @@ pyarrow.feather
 """
 
 
-@KILLS
-def test_view_while_annotating(tmp_path: Path, kills: int, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.slow  # one kill: web/test_server_killed.py
+def test_view_while_annotating(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    kills = 100
     monkeypatch.setenv("FAIRWEIGHT_CACHE", str(tmp_path / "cache"))
     folder = tmp_path / "work"
     folder.mkdir()

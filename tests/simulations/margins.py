@@ -117,7 +117,7 @@ def gate_passes(audited: fw.Audit, margin: float = MARGIN) -> bool:
 
 def changed(x: Changes, group: Codes, **more: Codes | Floats | None) -> Table:
     """A table of paired members from their changes, (examples, members)."""
-    return Table(group, x > 0, x < 0, **more)  # type: ignore[arg-type]
+    return Table(group, x > 0, x < 0, **more)
 
 
 def drawn(lost: Floats, gained: Floats, rng: np.random.Generator, members: int = 1) -> Changes:

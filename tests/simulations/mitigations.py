@@ -117,8 +117,8 @@ def said(name: str) -> dict[str, Share]:
     rng = np.random.default_rng([SEED, list(WORLDS).index(name)])
     told = [sentence(WORLDS[name], rng) for _ in range(WORLDS[name].audits)]
     return {
-        words: share(f": {words}," in one for one in told)
-        for words in ("it helps", "it is not shown to help", "it does not help")
+        words: share(f": {words}:" in one or f": {words} of " in one for one in told)
+        for words in ("it helps", "no clear improvement", "it does not help")
     }
 
 

@@ -44,9 +44,9 @@ def truths(world: Latent) -> dict[str, float]:
         label = world.share
         false = (label * (1 - right)) @ world.second
         parts = (label, label * right + false, label * right)
-        shaped = [part[None, None, None, :] for part in parts]
+        true, said, correct = (part[None, None, None, :] for part in parts)
         names = tuple(str(i) for i in range(CLASSES))
-        return Counts(*shaped, np.zeros((1, 1, 1)), names, None)
+        return Counts(true, said, correct, np.zeros((1, 1, 1)), names, None)
 
     first, second = (counts(rates[0]) for rates in world.rates())
     return {name: float(np.ravel(metric(name).function(first, second))[0]) for name in NAMES}

@@ -123,8 +123,8 @@ def coverage(
         skills = world.skills(design, rng)
         c = compared(world.sample(design, SIZES, rng, skills), design, i)
         if scope == "model":
-            of_these = (rates.mean(axis=0) for rates in world.rates_of(skills))
-            truth = truth_of(*of_these, world.share)
+            first, second = (rates.mean(axis=0) for rates in world.rates_of(skills))
+            truth = truth_of(first, second, world.share)
         for part, rows in covered(estimates(c, scope), truth).items():
             for row, value in zip(ROWS, rows, strict=True):
                 inside.setdefault((part, row), []).append(float(value))

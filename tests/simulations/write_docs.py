@@ -24,6 +24,7 @@ from . import (
     families,
     margins,
     mitigations,
+    outcomes,
     people_shrunk,
     populations_figures,
     properties_found,
@@ -40,6 +41,13 @@ def unequal_churn() -> Figures:
     head = ("world", "excess of the hard group, p ≤ .05", "excess covered", "any excess found",
             "any line in the lead", "audits")  # fmt: skip
     return Figures("churn", head, churn.table(found))
+
+
+def numeric_outcomes() -> Figures:
+    found = {name: outcomes.figures(name) for name in outcomes.WORLDS}
+    head = ("world", "gate passes at the margin", "shifts covered", "excesses covered",
+            "all shifts at once", "any excess found", "audits")  # fmt: skip
+    return Figures("outcomes", head, outcomes.table(found))
 
 
 def null() -> Figures:
@@ -247,6 +255,7 @@ TABLES: dict[str, Callable[[], Figures]] = {
     "class-regression": class_regressions.class_regression,
     **people_shrunk.TABLES,
     **properties_found.TABLES,
+    "outcomes": numeric_outcomes,
     **slices.TABLES,
     **mitigations.TABLES,
     **choices.TABLES,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import fields
 from typing import Any
 
 import pytest
@@ -36,40 +35,18 @@ def test_a_list_of_the_default_is_the_default() -> None:
     assert fields_of(spec_of("int8-dynamic", layers=["*"])) == {"method": "int8-dynamic"}
 
 
-NOT_BUILT: dict[str, list[dict[str, Any]]] = {
-    "int8-static": [
-        {"layers": ["*", "!stem.*"]},
-        {"bias_correction": True},
-        {"calibration": "random"},
-        {"calibration": "class-balanced"},
-        {"calibration": "group-balanced", "group": "race"},
-        {"group": "race"},
-        {"calibration_seed": 1},
-        {"ranges": "percentile"},
-        {"ranges": "entropy"},
-    ],
-    "int8-dynamic": [{"layers": ["fc*"]}, {"bias_correction": True}],
-}
+def test_how_ranges_are_set_is_part_of_the_name() -> None:
+    given = {"calibration": "group-balanced", "group": "race", "ranges": "entropy"}
+    spec = spec_of("int8-static", bias_correction=True, **given)
+    assert spec.variant("int8-static") == "int8-static-bias-group-balanced-entropy"
+    assert spec_of("int8-static").variant("int8-static") == "int8-static"
+    assert spec_of("weight-bits", bits=4, bias_correction=True).calibration_examples == 100
 
 
-@pytest.mark.parametrize(
-    ("where", "given"), [(name, given) for name, all_ in NOT_BUILT.items() for given in all_]
-)
-def test_what_is_not_built_is_refused_with_a_sentence(where: str, given: dict[str, Any]) -> None:
-    refused = rf"({'|'.join(given)}) = .* cannot be used in this version"
-    with pytest.raises(InputError, match=refused):
-        spec_of(where, **given)
-
-
-def test_every_field_that_is_not_built_is_tried_above() -> None:
-    tried = {name for given in NOT_BUILT.values() for one in given for name in one}
-    unbuilt = {
-        one.name
-        for spec in (Model, Training, Int8Static, Int8Dynamic)
-        for one in fields(spec)
-        if not one.metadata.get("built", True)
-    }
-    assert unbuilt == tried
+@pytest.mark.parametrize("given", [{"calibration": "group-balanced"}, {"group": "race"}])
+def test_a_group_and_its_balance_go_together(given: dict[str, Any]) -> None:
+    with pytest.raises(InputError, match="give both"):
+        spec_of("int8-static", **given)
 
 
 def test_fields_that_do_not_fit_together() -> None:

@@ -11,10 +11,11 @@ from pathlib import Path
 import pytest
 
 from fairweight.auditing.gate.endpoints import demands
-from fairweight.auditing.gate.starter import MARGINS, least_n, likely_n
+from fairweight.auditing.gate.sample_size import MARGINS, PlanRequest, sizes_of
+from fairweight.auditing.gate.starter import CHURN
 from fairweight.auditing.gate.verdict import decide
 from fairweight.report.gate import to_json
-from fairweight.specs.policy import Policy, Rule, read_policy
+from fairweight.specs.policy import Limit, Policy, Rule, read_policy
 
 from ..auditing.decide.made_bounds import answers, made_audit
 
@@ -30,6 +31,7 @@ def documented(heading: str) -> list[str]:
 def test_every_key_is_documented() -> None:
     assert set(documented("Keys of the policy")) == {field.name for field in fields(Policy)}
     assert documented("Keys of a rule") == [field.name for field in fields(Rule)]
+    assert documented("Keys of a limit") == [field.name for field in fields(Limit)]
 
 
 def test_every_key_of_the_json_is_documented() -> None:
@@ -50,6 +52,8 @@ def test_the_policies_of_the_pages_can_be_used(page: str) -> None:
 def test_the_table_of_examples_needed_is_the_computed_one() -> None:
     text = (DOCS / "how-to/choose-a-policy.md").read_text(encoding="utf-8")
     rows = re.findall(r"^\| ([\d.]+) \| ([\d,]+) \| ([\d,]+) \|$", text, re.MULTILINE)
-    assert rows == [
-        (f"{margin:g}", f"{least_n(margin):,}", f"{likely_n(margin, 0.05):,}") for margin in MARGINS
-    ]
+    expected = []
+    for margin in MARGINS:
+        sizes = sizes_of(PlanRequest(), 1, margin, CHURN)
+        expected.append((f"{margin:g}", f"{sizes['n_identical']:,}", f"{sizes['n_needed']:,}"))
+    assert rows == expected

@@ -66,7 +66,7 @@ INTERVALS = [(low / 10, high / 10) for low, high in product(range(-9, 10), repea
     ],
 )
 def test_one_interval(direction: str, low: float, high: float, expected: str) -> None:
-    assert verdict(direction, low, high, 0.2) == expected  # type: ignore[arg-type]
+    assert verdict(direction, low, high, 0.2) == expected
 
 
 @pytest.mark.parametrize(

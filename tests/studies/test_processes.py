@@ -8,6 +8,7 @@ import time
 from functools import partial
 from multiprocessing import active_children
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -18,7 +19,7 @@ from fairweight.studies.population_demo import in_processes
 
 def test_results_come_in_order_and_temporary_files_go() -> None:
     told: list[tuple[int, int]] = []
-    jobs = [partial(pow, 2, 3), tempfile.mkdtemp, partial(pow, 2, 5), os.getpid]
+    jobs: list[Any] = [partial(pow, 2, 3), tempfile.mkdtemp, partial(pow, 2, 5), os.getpid]
     first, folder, second, pid = in_processes(jobs, 2, lambda *seen: told.append(seen))
     assert (first, second) == (8, 32)
     assert told == [(1, 4), (2, 4), (3, 4), (4, 4)]

@@ -124,11 +124,11 @@ def test_one_folder_that_is_refused_keeps_no_other_back(tmp_path: Path) -> None:
         (store.folder(key) / "table.csv").write_text("1")
         (store.folder(key) / "stage.json").write_text("{}")
     out = tmp_path / "results"
-    module.publish(Plan(), store, out)  # type: ignore[arg-type]
+    module.publish(Plan(), store, out)
     (out / "classes" / "table.csv").write_text("by hand")
     (store.folder(Plan.settings) / "table.csv").write_text("2")
     with pytest.raises(OutputError, match=r"classes/table\.csv' was changed"):
-        module.publish(Plan(), store, out)  # type: ignore[arg-type]
+        module.publish(Plan(), store, out)
     assert (out / "settings" / "table.csv").read_text() == "2"
     assert (out / "classes" / "table.csv").read_text() == "by hand"
     assert not (out / "settings" / "stage.json").exists()

@@ -434,13 +434,14 @@ def test_folder_names_are_text(tmp_path: Path) -> None:
 
 
 def test_what_is_missing_in_a_csv(tmp_path: Path) -> None:
-    """An empty cell everywhere; `nan` in a column of numbers; no other word."""
+    """An empty cell everywhere; `nan` in a column of numbers; with force no other word."""
     path = tmp_path / "t.csv"
     path.write_text(
         "example_id,label,pred_dense,pred_int8,text,number,word\n"
         '1,1,1,nan,nan,nan,NA\n2,2,2,1,b,1,NULL\n3,1,"",1.0,,2,None\n'
     )
-    with align(TableSpec(sources_of(path), groups=["text", "number", "word"])) as aligned:
+    groups = ["text", "number", "word"]
+    with align(TableSpec(sources_of(path), groups=groups, force=True)) as aligned:
         cube = count(aligned)
         rows = aligned.connection.execute(
             f"SELECT p0, p1, g0, g1, g2 FROM {aligned.view} ORDER BY example_id"
@@ -461,7 +462,7 @@ def test_what_is_missing_in_json(tmp_path: Path) -> None:
         {"example_id": 2, "label": "nan", "pred_dense": "nan", "pred_int8": "nan", "bin": 0.10},
     ]
     path.write_text(json.dumps(rows))
-    cube = cube_of(path, groups=["bin"])
+    cube = cube_of(path, groups=["bin"], force=True)
     assert cube.label_classes == ("", "nan")
     assert cube.columns[0].values == ("0.1", None)
 

@@ -19,21 +19,64 @@ from fairweight.tables.spec import ARRAYS, SourceRef, TableSpec, sources_of
 
 FULL: dict[str, Any] = {
     "baseline": "big", "examples": SourceRef("people.csv"), "train": SourceRef("train.csv"),
-    "variants": SourceRef("v.csv"), "missing": "drop", "id": "key", "label": "truth",
+    "variants": SourceRef("v.csv"), "missing": "drop", "query": "SELECT * FROM data",
+    "log_tasks": ["law", "art, old"], "log_filter": "strict", "allow_different": ["limit"],
+    "score_threshold": 0.3,
+    "id": "key", "label": "truth",
     "predictions": {"big": "p 1", "a=b": ["p2", "p3"]}, "scores": {"big": "s1"},
     "groups": ["sex", '"age, years"', "sex*site"], "task": "t", "cluster": "person", "weight": "w",
     "count": "n", "variant": "model", "seed": "run", "prediction": "says", "score": "sure",
     "positive": "yes", "score_classes": ["cat", "dog, small"], "force": True,
+    "class_scores": {"big": "p_*"},
+    "labels_are": "positions",
 }  # fmt: skip
+# Fields that cannot stand beside some of those: an outcome has no predictions in columns.
+OUTCOME: dict[str, Any] = {
+    "outcome": {"big": "o 1", "a=b": ["o2", "o3"]}, "better": "lower", "range": (0.0, 4.0),
+    "cluster": ("a", "b"),
+}  # fmt: skip
+RATIO: dict[str, Any] = {
+    "outcome": "errors", "better": "lower", "denominator": "words", "repeat": "epoch",
+}  # fmt: skip
+UNLABELLED: dict[str, Any] = {"unlabelled": True}
 
 
 @pytest.fixture
 def full() -> TableSpec:
-    """Every field at something else than its default."""
+    """Every field that can at something else than its default."""
     made = TableSpec(sources_of(["big=a b.csv", "c.csv"]), **FULL)
     names = [f.name for f in fields(TableSpec)]
-    assert sorted(["sources", *FULL]) == sorted(names)
+    assert {"sources", *FULL, *OUTCOME, *RATIO, *UNLABELLED} == {*names}
     return made
+
+
+@pytest.mark.parametrize("more", [OUTCOME, RATIO, UNLABELLED])
+def test_requests_without_classes_are_stored_and_written_again(more: dict[str, Any]) -> None:
+    made = TableSpec(sources_of("a.csv"), **more)
+    assert TableSpec.from_json(json.loads(json.dumps(made.to_json()))) == made
+    assert TableSpec.from_words(shlex.split(shlex.join(made.arguments()))) == made
+
+
+@pytest.mark.parametrize(
+    ("more", "said"),
+    [
+        ({"outcome": "o"}, "--better higher .* or --better lower"),
+        ({"better": "lower"}, "needs --outcome"),
+        ({"denominator": "words"}, "needs --outcome"),
+        ({"outcome": "o", "better": "more"}, "use higher or lower"),
+        ({"outcome": "o", "better": "lower", "range": (4, 1)}, "LOW below HIGH"),
+        ({"outcome": "o", "better": "lower", "range": (0, 1), "denominator": "d"}, "leave it out"),
+        ({"outcome": "o", "better": "lower", "predictions": {"a": "b"}}, "--outcome NAME=COL"),
+        ({"outcome": "o", "better": "lower", "unlabelled": True}, "need no labels"),
+        ({"outcome": "o", "better": "lower", "labels_are": "positions"}, "leave it out"),
+        ({"cluster": ["a", "a"]}, "two different ones"),
+        ({"cluster": ["a", "b", "c"]}, "two different ones"),
+        ({"repeat": "epoch", "seed": "run"}, "not both"),
+    ],
+)
+def test_what_cannot_stand_together_is_refused(more: dict[str, Any], said: str) -> None:
+    with pytest.raises(InputError, match=said):
+        TableSpec(sources_of("a.csv"), **more)
 
 
 def test_every_field_is_stored_and_read_again(full: TableSpec) -> None:
@@ -46,7 +89,7 @@ def test_every_field_is_in_the_words_of_the_next_command(full: TableSpec) -> Non
     words = full.arguments()
     assert words[:2] == ["big=a b.csv", "c.csv"]
     for name, (_, about) in options_of(TableSpec).items():
-        assert about.flag in words, name
+        assert name not in FULL or about.flag in words, name
     assert TableSpec.from_words(shlex.split(shlex.join(words))) == full
     assert "--count" not in full.arguments(without=["count"])
     assert TableSpec(sources_of("a.csv")).arguments() == ["a.csv"]
@@ -127,7 +170,9 @@ def test_values_are_put_into_one_form() -> None:
 
 @pytest.mark.parametrize("held", [
     {}, {"sources": 3}, {"sources": [{"path": 7}]}, {"sources": [{"path": "a"}], "label": []},
-    {"sources": [{"path": "a"}], "groups": 5}, {"sources": [{"path": "a"}], "predictions": "x"},
+    {"sources": [{"path": "a"}], "groups": 5}, {"sources": [{"path": "a"}], "predictions": 5},
+        {"sources": [{"path": "a"}], "class_scores": 5},
+        {"sources": [{"path": "a"}], "class_scores": {"a": ["p_*"]}},
     {"sources": [{"path": "a"}], "examples": "e.csv"}, {"sources": [{"held": "a"}]},
     {"sources": [{"path": "a"}], "missing": "never"},
 ])  # fmt: skip

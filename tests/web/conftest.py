@@ -53,7 +53,7 @@ def opened(studies: Path, tmp_path: Path) -> Iterator[Open]:
     clients: list[TestClient] = []
 
     def made(base: str = BASE, **changes: object) -> TestClient:
-        settings = Settings(annotations=tmp_path / "said.sqlite", **changes)  # type: ignore[arg-type]
+        settings = Settings(annotations=tmp_path / "said.sqlite", **changes)
         app = create_app(items, settings=settings)
         clients.append(TestClient(app, base_url=base, follow_redirects=False))
         clients[-1].__enter__()

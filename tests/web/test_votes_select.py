@@ -36,7 +36,7 @@ def random_filters(answers: Answers, rng: np.random.Generator) -> Filters:
     groups = [pair for pair in groups if pair[1] in levels or pair[1] == "(missing)"]
     return Filters(
         variant=variant,
-        side=side,  # type: ignore[arg-type]
+        side=side,
         seed=str(rng.integers(members)) if maybe(0.3) else None,
         cell=str(rng.choice(["TP", "FN", "FP", "TN"])) if maybe(0.3) else None,
         positive=str(rng.choice(classes)) if maybe(0.5) or answers.positive is None else None,
@@ -141,9 +141,9 @@ def _ranked(answers: Answers, variant: str) -> np.ndarray:
 
 def pages(index: VoteIndex, wanted: Filters, order: str, size: int, **more: object) -> list[int]:
     found: list[int] = []
-    total = select(index, wanted, order, limit=0, **more).total  # type: ignore[arg-type]
+    total = select(index, wanted, order, limit=0, **more).total
     for offset in range(0, total + size, size):
-        part = select(index, wanted, order, offset=offset, limit=size, **more)  # type: ignore[arg-type]
+        part = select(index, wanted, order, offset=offset, limit=size, **more)
         assert part.total == total
         found += part.places.tolist()
     return found
@@ -209,7 +209,7 @@ def test_the_least_sure_come_first(tmp_path: Path) -> None:
     answers = next(a for a in map(random_answers, range(99)) if a.score is not None)
     index, frame = as_index(answers, tmp_path), as_frame(answers)
     for side, variant in (("baseline", answers.baseline), ("compressed", "small")):
-        wanted = Filters(variant="small", side=side)  # type: ignore[arg-type]
+        wanted = Filters(variant="small", side=side)
         mean = frame[f"mean {variant}"].to_numpy()
         sure = np.abs(mean - 0.5) if answers.n_label_classes == 2 else mean
         found = sure[pages(index, wanted, "uncertain", 6)]
@@ -248,7 +248,7 @@ def test_what_is_not_there_is_named(asked: dict[str, object], told: str, tmp_pat
     several = next(a for a in map(random_answers, range(99)) if a.n_label_classes > 2)
     index = as_index(several, tmp_path)
     with pytest.raises((InputError, UnknownNameError), match=told):
-        select(index, **asked)  # type: ignore[arg-type]
+        select(index, **asked)
 
 
 def test_confidence_needs_scores(tmp_path: Path) -> None:

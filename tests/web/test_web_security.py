@@ -161,7 +161,7 @@ def asked(client: TestClient, chunks: list[bytes], headers: dict[str, str]) -> t
     }  # fmt: skip
     # In a thread of its own: beside tests with a browser, Playwright's loop runs in this one.
     with ThreadPoolExecutor(1) as thread:
-        thread.submit(asyncio.run, client.app(scope, receive, send)).result()  # type: ignore[arg-type]
+        thread.submit(asyncio.run, client.app(scope, receive, send)).result()
     return status, len(sent)
 
 

@@ -17,6 +17,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import asdict, replace
 from pathlib import Path
+from types import NoneType
 from typing import TYPE_CHECKING, Any
 
 from fairweight.auditing.document import (
@@ -28,6 +29,7 @@ from fairweight.auditing.document import (
     Fields,
     StoredTables,
     families_of,
+    outcome_of,
     pairing_of,
     parsed,
     provenance_of,
@@ -58,7 +60,7 @@ MOST_CELLS = 1_000_000  # of a cube: with more it is nearly the table itself
 HERE = ("overall", "group", "class")  # by what: rows of audit.json
 
 
-# The tables of an audit as CSV and Parquet files.
+# The tables of an audit as Parquet files, and as CSV where that is asked for.
 
 _VIEWS: dict[str, Callable[[pd.DataFrame], Any]] = {
     "overall": lambda f: f["by"] == "overall",
@@ -74,25 +76,29 @@ def file_names() -> tuple[str, ...]:
     return (AUDIT, *text, *(f"tables/{name}.parquet" for name in AUDIT_TABLES))
 
 
-def write_tables(result: AuditResult, directory: str | os.PathLike[str]) -> tuple[Path, ...]:
-    """Every frame as Parquet, those of every audit as CSV too, and the cube; the paths written.
+def write_tables(
+    result: AuditResult, directory: str | os.PathLike[str], *, csv: bool = False
+) -> tuple[Path, ...]:
+    """Every frame as Parquet, and the cube; with `csv` those of every audit as CSV too.
 
-    Frames without rows are written too, so that a script finds the same files after every audit.
-    Names are exact in Parquet and JSON. In CSV, text that a spreadsheet would run as a formula
-    (`=…`, `+…`, `-…`, `@…`, but not a plain number such as `-1`) gets a leading apostrophe.
+    Returns the paths written. Frames without rows are written too, so that a script finds the same
+    files after every audit. Names are exact in Parquet and JSON. In CSV, text that a spreadsheet
+    would run as a formula (`=…`, `+…`, `-…`, `@…`, but not a plain number such as `-1`) gets a
+    leading apostrophe.
     """
-    import duckdb
-
     folder = Path(directory)
     folder.mkdir(parents=True, exist_ok=True)
     held = _tables(result)
-    text = {name: held[name] for name in (*AUDIT_TABLES, VARIANTS) if name in held}
-    text |= {name: result.results[keep(result.results)] for name, keep in _VIEWS.items()}
     written = [write_parquet(frame, folder / f"{name}.parquet") for name, frame in held.items()]
-    with duckdb.connect() as connection:
-        written += [
-            write_csv(connection, frame, folder / f"{name}.csv") for name, frame in text.items()
-        ]
+    if csv:
+        import duckdb
+
+        text = {name: held[name] for name in (*AUDIT_TABLES, VARIANTS) if name in held}
+        text |= {name: result.results[keep(result.results)] for name, keep in _VIEWS.items()}
+        with duckdb.connect() as connection:
+            written += [
+                write_csv(connection, frame, folder / f"{name}.csv") for name, frame in text.items()
+            ]
     place = folder / f"{CUBE}.parquet"
     if isinstance(result.cube, Path):
         shutil.copyfile(result.cube, place)
@@ -148,6 +154,7 @@ def write(
     finding: Mapping[str, Any] | None = None,
     *,
     computed: Collection[tuple[str, str]] = (),
+    csv: bool = False,
 ) -> None:
     """Write tables/ and then audit.json.
 
@@ -158,6 +165,8 @@ def write(
     computed
         Families (metric, by) whose rows are left to the cube. Not those of scores, which the cube
         does not hold, and none where there is a training table.
+    csv
+        Write the tables as CSV too.
     """
     from fairweight.auditing.metrics import metrics
 
@@ -169,7 +178,7 @@ def write(
     if computed and (_why_no_cube(result) or (result.data["split"] == "train").any()):
         raise ValueError("rows cannot be left to a cube that is not stored, or not all of it")
     away = _of_families(result.results, computed)
-    write_tables(replace(result, results=result.results[~away]), folder / "tables")
+    write_tables(replace(result, results=result.results[~away]), folder / "tables", csv=csv)
     here, why = _small(result, away), _why_no_cube(result)
     text = _document(result, here, finding, computed, why_no_cube=why)
     (folder / AUDIT).write_text(text, encoding="utf-8")
@@ -243,6 +252,9 @@ def _document(
         "baseline": result.baseline,
         "variants": list(result.variants),
         "classes": list(result.classes),
+        "outcome": None if result.outcome is None else result.outcome.to_json(),
+        "largest_losses": result.largest_losses,
+        "labelled": result.labelled,
         "positive": result.positive,
         "tasks": list(result.tasks),
         "groupings": list(result.groupings),
@@ -281,7 +293,7 @@ def _document(
     explained = {name: plain_records(here[name]) for name in result.explanations if name in here}
     if explained:
         document["explanations"] = explained
-    return json.dumps(document, ensure_ascii=False, allow_nan=False)
+    return json.dumps(document, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
 
 
 # --- reading -------------------------------------------------------------------------------------
@@ -380,12 +392,29 @@ def _read(document: Mapping[str, Any], place: Path | None, lone: bool) -> AuditR
         variants_table=reader.variants(),
         explanations=reader.explanations(),
         cube=cube,
+        outcome=outcome_of(field),
+        largest_losses={
+            name: float(loss)
+            for name, loss in field.object("largest_losses", later=True).items()
+            if type(loss) in (int, float)
+        },
+        labelled=field.take("labelled", (bool, NoneType), "true or false", later=True) is not False,
         absent=frozenset(
             (one["metric"], one["by"])
             for one in families
             if reader.partial and (one["limits_here"] < one["limits"] or one["here"] < one["rows"])
         ),
-        **frames,
+        results=frames["results"],
+        per_seed=frames["per_seed"],
+        confusion=frames["confusion"],
+        reliability=frames["reliability"],
+        data=frames["data"],
+        power=frames["power"],
+        concentration=frames["concentration"],
+        group_error=frames["group_error"],
+        bounds=frames["bounds"],
+        lead=frames["lead"],
+        left_out=frames["left_out"],
     )
     away = {(one["metric"], one["by"]): one["rows"] for one in families if one["held"] == COMPUTED}
     return _completed(result, away) if away and not reader.partial else result

@@ -85,9 +85,9 @@ LISTED: tuple[Table, ...] = (
     Table(
         "results",
         "One row per variant, metric, group, class, task and scope. All columns are always "
-        "there. `audit.overall`, `audit.by_class` and `audit.by_group` are filters of it; on "
-        "disk `overall.csv`, `by_class.csv`, `by_group.csv` (with `group*class`) and "
-        "`groupings.csv`.",
+        "there. `audit.overall`, `audit.by_class` and `audit.by_group` are filters of it; with "
+        "`--csv` also on disk: `overall.csv`, `by_class.csv`, `by_group.csv` (with "
+        "`group*class`) and `groupings.csv`.",
         """
         variant             text!   the compressed variant that is compared with the baseline
         metric              text!   a name from [Metrics](metrics.md)
@@ -261,13 +261,16 @@ LISTED: tuple[Table, ...] = (
         """
         variant               text!   the compressed variant
         task                  text    as in results
-        metric                text!   `accuracy` (overall and by group) or `recall` (by class)
+        metric                text!   `accuracy` (overall and by group), `recall` (by class), or
+                                      that of an outcome
         by                    text!   as in results
         group                 text    as in results
         class                 text    as in results
         n                     whole   examples
         discordance           number  share of all examples on which exactly one of the two models
-                                      is right
+                                      is right; of numbers, on which they differ
+        design_effect         number  how many examples are worth one independent example: 1, or
+                                      more with clusters and weights
         n_family              whole   rows tested together: the level is α / `n_family`
         min_detectable_shift  number  the least loss that this row's test finds with 80 % power
         reference_shift       number  the loss that matters: `--margin`
@@ -741,6 +744,86 @@ LISTED: tuple[Table, ...] = (
         """,
     ),
     Table(
+        "sensitivity",
+        "Which unit of the network (a layer or a block) does the harm: a row per unit and group, "
+        "from the command `sensitivity`. Units are ranked on one half of the examples, every "
+        "number comes from the other; limits hold for all units and groups at once.",
+        """
+        variant                text    the full compression
+        unit                   text    the layer or block
+        rank                   whole   its place by what comes back without it, in the ranking half,
+                                       for the group that loses most there
+        group                  text    as in results; missing: everyone. Classes (`class=3`) where
+                                       the audit has no groups
+        scope                  text    `model`: these models are fixed
+        n                      whole   examples of the group in the judged half
+        shift                  number  accuracy of the full compression − baseline, in that half
+        shift_alone            number  the same where only this unit is compressed
+        shift_alone_low        number  lower end, simultaneous over units and groups
+        shift_alone_high       number  upper end
+        recovered              number  what comes back: accuracy with all but this unit compressed
+                                       − with everything compressed, on the same examples
+        recovered_low          number  lower end, simultaneous
+        recovered_high         number  upper end
+        recovered_excess       number  what comes back in the group − in everybody else
+        recovered_excess_low   number  lower end, simultaneous
+        recovered_excess_high  number  upper end
+        contrast               number  what comes back with this unit − the mean of what comes back
+                                       with each other unit
+        contrast_low           number  lower end, simultaneous
+        contrast_high          number  upper end
+        stands_out             truth   the group is shown to lose, and the contrast's lower end is
+                                       above 0
+        bytes_saved            whole   bytes that compressing this unit alone saves; of pruning and
+                                       of simulated bits as if zeros and rounded weights were packed
+        share_of_saving        number  that, of what the full compression saves
+        latency_saved_ms       number  milliseconds per example that compressing this unit saves;
+                                       missing where it lies within the noise, or where none is
+                                       claimed
+        status                 text    `ok`, or why there are no numbers
+        """,
+    ),
+    Table(
+        "mixed_precision",
+        "A model of which some units stay in float, chosen by group, beside others of its size "
+        "(`compress` with a policy): on rows that none of them was chosen on.",
+        """
+        variant      text    `mixed`; `full`: everything compressed; `by-average`: units chosen by
+                             average accuracy; `random-0` …: units chosen at random; `weaker`: every
+                             unit compressed less
+        float_units  text    units that stay in float
+        n_float      whole   how many
+        size_bytes   whole   of the file; as if packed where it is simulated
+        simulated    truth   whether zeros or rounded weights are stored as floats
+        group        text    the group that loses most under the full compression on the rows that
+                             units were chosen on
+        n            whole   its examples
+        shift        number  accuracy in it − that of the baseline
+        shift_low    number  lower end (Tango), of this row alone
+        shift_high   number  upper end
+        accuracy     number  of everyone
+        against      number  accuracy of `mixed` in the group − that of this variant, on the same
+                             examples
+        against_low  number  lower end (Tango)
+        against_high number  upper end
+        """,
+    ),
+    Table(
+        "mixed_precision_steps",
+        "The search for a mixed precision, on the rows that it chose on: units in the order in "
+        "which they returned to float.",
+        """
+        step        whole   how many units are in float
+        unit        text    the last one of them
+        recovered   number  what came back in the group when this unit alone was left out
+        bytes       whole   that compressing the unit saves
+        size_bytes  whole   of the model after the step
+        group       text    the group that loses most under the full compression
+        shift       number  its shift of accuracy after the step
+        verdict     text    of the gate after the step
+        """,
+    ),
+    Table(
         "bias_regression",
         "Compressed on dense bias amplification, over attributes and categories; with several "
         "tasks only.",
@@ -1030,12 +1113,13 @@ LISTED: tuple[Table, ...] = (
         """
         variant      text!   the compressed variant
         task         text    the task; null for single-task tables and for the mean over tasks
-        metric       text!   the metric
-        by           text!   kind of row, in the words of the policy
+        metric       text!   the metric, or the column of the variants table
+        by           text!   kind of row, in the words of the policy; `variant` where a limit of the
+                             policy speaks of the variants table
         group        text    the group, or the column; null if there is none
         class        text    the class; null if there is none
         n            whole   examples in the denominator
-        rule         whole   which rule of the policy, from 1
+        rule         whole   which rule of the policy, from 1; null of a limit
         criterion    text!   `margin`, `recovery`, `min` or `max`
         limit        number  its limit, as the policy has it
         threshold    number  the same in the unit of the estimate: −margin, −(1 − recovery) ×
@@ -1055,6 +1139,44 @@ LISTED: tuple[Table, ...] = (
         certifiable  number  the strictest limit that these data certify: margins and ceilings above
                              it, floors and recoveries below it would pass; null if there is none
         reason       text!   why, in words
+        """,
+        of="other",
+    ),
+    Table(
+        "plan",
+        "`plan.rows` in Python and `rows` in the JSON of `fairweight plan`: how many examples a "
+        "row of the gate needs; one per row of a pilot, or per margin and churn.",
+        """
+        variant        text    the variant of the pilot, by default the one that changes most
+        task           text    the task
+        metric         text!   `accuracy`, `recall` and what changes with them
+        by             text!   kind of row, in the words of the policy
+        group          text    the group
+        class          text    the class
+        margin         number  the loss to rule out; of a recovery, (1 − recovery) × baseline
+        churn          number  share of examples on which just one of the models is right, that is
+                               assumed; of a pilot, its own or that of all, whichever is larger
+        design_effect  number  how many examples are worth one independent example
+        n_pilot        whole   examples that the pilot has
+        n_identical    whole   examples with which identical predictions pass
+        n_needed       whole   examples with which all rows pass together with the power that was
+                               asked for, if the model loses no more than expected
+        n_missing      whole   how many more than the pilot has
+        n_to_find      whole   examples with which an audit finds a loss as large as the margin with
+                               that power, at 5 % / the rows tested together
+        chance         number  chance that this row passes with the examples of the pilot
+        """,
+        of="other",
+    ),
+    Table(
+        "plan_curve",
+        "`plan.curve` in Python and `curve` in the JSON of `fairweight plan`: how probably all "
+        "rows pass.",
+        """
+        margin  number  the loss to rule out
+        churn   number  share of examples on which just one of the models is right
+        n       whole   examples in each row
+        chance  number  chance that all rows pass
         """,
         of="other",
     ),
@@ -1154,7 +1276,12 @@ AUDIT_KEYS: dict[str, str] = {
     "version": "of fairweight",
     "baseline": "name of the baseline",
     "variants": "names of the compressed variants",
-    "classes": "classes among the labels",
+    "classes": "classes among the labels; none of outcomes, or without labels",
+    "outcome": "what stands in place of label and prediction (its name, better side, whether it is "
+    "0 or 1, denominator, range), or null",
+    "largest_losses": "of outcomes that are numbers: by variant, the largest loss of one example, "
+    "over the mean denominator",
+    "labelled": "whether there are labels or outcomes; else only changed predictions are counted",
     "positive": "the positive class of binary labels, or null",
     "tasks": "names of the tasks, or an empty list",
     "groupings": "group columns and intersections: `sex`, `age`, `sex*age`",
@@ -1169,7 +1296,8 @@ AUDIT_KEYS: dict[str, str] = {
     "make the audit again",
     "request": "what was asked for, as an object; null where that is not known",
     "finding": "what was found, in words: `headline`, `beyond_retraining` (null without enough "
-    "members), and under `variants` the sentences of each",
+    "members), `brief` (the lines that are read first), and under `variants` the sentences of "
+    "each",
     "cube": "`why_not`: null where tables/cube.parquet holds the counts, else why it does not",
     "families": "a row per metric and kind of row (`by`): `rows`, how many there are; `held`, "
     "`stored` (in tables/results.parquet) or `computed` (the reader makes them again from the "

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import re
 import shlex
 from collections.abc import Collection, Mapping
@@ -18,7 +19,7 @@ from fairweight.auditing.schema import AUDIT_TABLES, LARGEST_WHOLE, REMEDY, TABL
 from fairweight.auditing.table_files import read_parquet
 from fairweight.base.wording import shown
 from fairweight.errors import InputError
-from fairweight.tables.spec import TableSpec
+from fairweight.tables.spec import Better, OutcomeRole, TableSpec
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -29,7 +30,8 @@ STORED, COMPUTED = "stored", "computed"
 _PLAIN = (str, bool, int, float)
 _TABLE_NAME = re.compile("[a-z][a-z0-9_]*")
 _OPTIONS: dict[str, type | tuple[type, ...]] = {
-    "alpha": float, "margin": float, "group_error": (int, float), "reference_shift": float,
+    "alpha": float, "margin": (int, float, NoneType), "group_error": (int, float),
+    "reference_shift": float,
     "n_boot": int, "min_group": int, "random_state": int, "exact": bool, "filters": bool,
     "members": str, "correction": str, "zero_baseline": str, "confirmatory": list,
     "positive": (str, NoneType), "fixed_side": (str, NoneType),
@@ -238,6 +240,29 @@ def _check_cells(place: str, values: list[Any], kind: Kind | None) -> None:
         schema.refuse(large, place, "holds a number that no audit has")
 
 
+def outcome_of(field: Fields) -> OutcomeRole | None:
+    """What stands in the place of labels and predictions; None of classes."""
+    held = Fields(field.object("outcome") if field.held.get("outcome") else {}, "outcome.")
+    if not held.held:
+        return None
+    better = held.text("better")
+    if better not in list(Better):
+        raise other_form("outcome.better", "should be higher or lower")
+    span = held.take("range", (list, NoneType), "two numbers or null")
+    if span is not None and not (
+        len(span) == 2 and all(type(end) in (int, float) for end in span) and span[0] < span[1]
+    ):
+        raise other_form("outcome.range", "should be two numbers or null")
+    return OutcomeRole(
+        name=held.text("name"),
+        better=Better(better),
+        binary=held.take("binary", bool, "true or false"),
+        denominator=held.text("denominator", empty=True),
+        shared=held.take("shared", bool, "true or false"),
+        range=None if span is None else (float(span[0]), float(span[1])),
+    )
+
+
 def pairing_of(field: Fields) -> dict[str, str]:
     found = dict(field.object("pairing"))
     if not all(isinstance(kind, str) for kind in found.values()):
@@ -251,8 +276,9 @@ def provenance_of(field: Fields) -> Provenance:
     options = Fields(origin.object("options"), "provenance.options.")
     for name, kind in _OPTIONS.items():
         options.take(name, kind, f"of the kind {getattr(kind, '__name__', 'number')}", later=True)
-    for name in ("alpha", "margin"):
-        if not 0 < options.held.get(name, 0.5) < 1:
+    most = math.inf if field.held.get("outcome") else 1
+    for name, high in (("alpha", 1), ("margin", most)):
+        if not 0 < (0.5 if (held := options.held.get(name)) is None else held) < high:
             raise other_form(f"provenance.options.{name}", "should lie between 0 and 1")
     inputs = origin.rows("inputs")
     for number, one in enumerate(inputs):

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import partial
 from glob import glob
@@ -22,6 +22,7 @@ from fairweight.auditing import schema
 from fairweight.auditing.compare.comparison import Comparison, TrainingCounts, comparison
 from fairweight.auditing.compare.estimate import Block, bounds_frame, frame, per_seed
 from fairweight.auditing.compare.lead import lead_table
+from fairweight.auditing.compare.outcome import largest_loss, mean_outcome_rows
 from fairweight.auditing.compare.reliability import beside_calibrated, reliability_table
 from fairweight.auditing.compare.scores import (
     most_tied_share,
@@ -33,7 +34,7 @@ from fairweight.auditing.compare.simultaneous import Signs, draw_signs
 from fairweight.auditing.compare.task_mean import task_mean_rows
 from fairweight.auditing.compare.variant import Compared, compare
 from fairweight.auditing.counts.confusion import confusion, data_table, left_out_table
-from fairweight.auditing.counts.cube import Cube
+from fairweight.auditing.counts.cube import Cube, of_positions
 from fairweight.auditing.counts.cube_file import read_cubes
 from fairweight.auditing.counts.group_by import count, has_scores, of_cells, of_rows, training_table
 from fairweight.auditing.counts.groupings import chosen_groupings, resolve_positive
@@ -57,9 +58,9 @@ from fairweight.tables.companions import (
 from fairweight.tables.companions import parents as parents_in
 from fairweight.tables.joins import left_out_note
 from fairweight.tables.layout import Names
-from fairweight.tables.names import known_group, level_name, split_grouping
+from fairweight.tables.names import grouping_name, known_group, level_name, split_grouping
 from fairweight.tables.sources import Source, is_cube, provenance
-from fairweight.tables.spec import TableSpec
+from fairweight.tables.spec import LabelsAre, TableSpec
 
 if TYPE_CHECKING:
     from fairweight.auditing.explain.explanations import ExplainRequest
@@ -98,12 +99,14 @@ def run(
     progress: Progress = silent,
 ) -> AuditResult:
     """Audit a cube (and, where there are scores, the cube that tells them apart)."""
+    request = replace(request, options=options_for(cube, request.options))
     lineage = parents_in(variants_table)
     # A leak comes first: the terminal shows only some notes.
     notes = leak_notes(leaks(variants_table, request.variants))
     notes += [*_member_notes(cube, request, variants_table), *request.notes, *cube.notes]
     notes += left_out_note(cube.left_out)  # of a cube; tables have said so already
-    notes += of_cube(cube).check(request.baseline, force=request.tables.force)
+    if cube.has_classes:
+        notes += of_cube(cube).check(request.baseline, force=request.tables.force)
     side = _fixed_side(cube, request.options.fixed_side)
     tasks: tuple[str | None, ...] = cube.tasks or (None,)
     positive = positives(cube, tasks, request.tables.positive)
@@ -133,7 +136,13 @@ def run(
             )
             done += 1
     blocks = [b for part in made for b in part.blocks]
-    if cube.tasks:
+    if cube.tasks and cube.outcome is not None:
+        for variant in request.variants:
+            parts = [part for part in made if part.variant == variant]
+            shared = cube.n_examples < cube.count.sum()  # tasks have examples in common
+            rows = [part.confirmatory for part in parts]
+            blocks += mean_outcome_rows(parts[0].comparison, rows, shared=shared)
+    elif cube.tasks and cube.labelled:
         for variant in request.variants:
             progress(f"{variant}, mean over tasks", done, steps)
             blocks += task_mean_rows(
@@ -150,6 +159,10 @@ def run(
                 parents=lineage,
                 signs=signs,
             )
+    if request.options.members == Members.REPEATED:  # runs of one pair: no method is sampled
+        blocks = [b for b in blocks if b["scope"][0] == "model"]
+        for part in made:
+            part.confirmatory = [r for r in part.confirmatory if r.scope == "model"]
     progress("tables", steps, steps)
     for part in made:
         notes += part.notes
@@ -163,23 +176,30 @@ def run(
         )
     else:
         reliability = schema.frame("reliability")
+    notes += _closing_notes(cube, scored, request, positive, training, blocks)
+    lead = lead_table(made, signs, request.options.alpha)
+    members = per_seed([(part.members, part.blocks) for part in made], request.baseline)
+    # Of 10,000 groups every frame is a hundred megabytes: what has become one is let go.
+    bounds = bounds_frame(blocks)
     results = frame(blocks)
     if len(reliability):
         results = beside_calibrated(results, reliability, request.baseline)
-    notes += _closing_notes(cube, scored, request, positive, training, blocks)
     named = [cube.of_task(t).label_classes[i] for t, i in positive.items() if i is not None]
     return AuditResult(
         baseline=request.baseline,
         variants=request.variants,
-        classes=cube.label_classes,
+        classes=cube.label_classes if cube.has_classes else (),
+        outcome=None if cube.outcome is None else cube.outcome.role,
+        labelled=cube.labelled,
+        largest_losses=_largest_losses(made),
         positive=next(iter(named), None),
         tasks=cube.tasks,
         groupings=request.groupings,
         single_columns=tuple(name for name in request.groupings if len(split_grouping(name)) == 1),
         n_examples=cube.n_examples,
         results=results,
-        per_seed=per_seed([(part.members, part.blocks) for part in made], request.baseline),
-        confusion=confusion(cube),
+        per_seed=members,
+        confusion=confusion(cube) if cube.has_classes else schema.frame("confusion"),
         reliability=reliability,
         data=data_table(cube, request.groupings, training),
         power=schema.frame("power", [r for p in made for r in p.power]),
@@ -195,8 +215,8 @@ def run(
             request=request.to_json(),
         ),
         variants_table=variants_table,
-        bounds=bounds_frame(blocks),
-        lead=lead_table(made, signs, request.options.alpha),
+        bounds=bounds,
+        lead=lead,
         left_out=left_out_table(cube, request.groupings),
         test_set=request.test_set,
         cube=cube,
@@ -205,6 +225,23 @@ def run(
             for variant, part in zip(request.variants * len(tasks), made, strict=True)
         },
     )
+
+
+def _largest_losses(made: Sequence[Compared]) -> dict[str, float]:
+    """Of outcomes that are numbers, the largest loss of one example in every variant."""
+    found: dict[str, float] = {}
+    for part in made:
+        outcome = part.comparison.cube.outcome
+        if outcome is not None and not outcome.role.binary:
+            found[part.variant] = max(found.get(part.variant, 0.0), largest_loss(part.comparison))
+    return found
+
+
+def options_for(cube: Cube, options: AuditOptions) -> AuditOptions:
+    """The options with the margin that these data take: of rates, or in the outcome's unit."""
+    if cube.outcome is None or cube.outcome.role.binary:
+        return options.for_rates()
+    return options.for_numbers(cube.outcome.role.range)
 
 
 def _compare(
@@ -240,6 +277,8 @@ def _compare(
                 f"Score metrics of {variant} leave out {left_out:,} examples on which a model "
                 "abstains or has no score."
             )
+    if not cube.has_classes:
+        return made
     if with_scores is None or not with_scores.cube.n_cells:
         made.blocks += no_score_rows(found)
     else:
@@ -295,8 +334,8 @@ def _member_notes(
         return []
     if request.options.members == Members.REPEATED:
         return [
-            "Members are runs of the same models (--members repeated): what is said beyond these "
-            "runs is about running the models again, not about training or compressing again."
+            "Members are runs of the same models (--members repeated): they are averaged within "
+            "each example, and nothing is said about training or compressing again."
         ]
     if {(m.variant, m.seed) for m in cube.members} <= members_in(variants_table):
         return []
@@ -396,7 +435,8 @@ def _closing_notes(
 # From given tables (or cubes) to the result of an audit, for Python, the command line and studies.
 
 # What a cube cannot be asked any more.
-OF_TABLES = ("cluster", "weight", "examples", "train", "task", "predictions", "scores", "count")
+OF_TABLES = ("cluster", "weight", "examples", "train", "task", "predictions", "scores", "count",
+             "query", "log_tasks", "log_filter", "allow_different", "score_threshold")  # fmt: skip
 
 # Ids of more rows are read for a fingerprint of the test set only where there is a policy: a
 # million takes 0.6 s, as long as the audit of them.
@@ -421,6 +461,8 @@ def audited(
         The command as it was typed, for the report.
     """
     report = progress or silent
+    if tables.repeat is not None:
+        options = replace(options, members=Members.REPEATED)
     cubes = cube_paths(tables)
     if cubes:
         return _audit_cubes(cubes, tables, options, command, report, explain)
@@ -428,6 +470,10 @@ def audited(
     with align(tables, further=explain is not None) as aligned:
         report("counting", 0, 1)
         cube = count(aligned)
+        groupings = aligned.groupings
+        if tables.labels_are == LabelsAre.POSITIONS:
+            cube = of_positions(cube, tables.label)
+            groupings = (*groupings, grouping_name([tables.label]))
         known = None
         if options.confirmatory or aligned.n_rows <= FINGERPRINT_ROWS:
             known = of_rows(aligned) or of_cells(cube)
@@ -436,7 +482,7 @@ def audited(
             options=options,
             baseline=aligned.baseline,
             variants=aligned.variants,
-            groupings=aligned.groupings,
+            groupings=groupings,
             command=command,
             notes=aligned.notes,
             inputs=provenance(aligned.inputs),
@@ -445,7 +491,9 @@ def audited(
         result = run(
             cube,
             request,
-            scored=count(aligned, scores=True) if has_scores(aligned) else None,
+            scored=count(aligned, scores=True)
+            if cube.has_classes and has_scores(aligned)
+            else None,
             training=training_table(aligned, cube.label_classes),
             variants_table=aligned.variants_table,
             progress=report,

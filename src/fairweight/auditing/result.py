@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from fairweight.auditing.counts.cube import Cube
+    from fairweight.tables.spec import OutcomeRole
 
 # Columns by the names that the engine uses.
 RESULT_COLUMNS = column_names("results")
@@ -80,6 +81,9 @@ class AuditResult:
     explanations: Mapping[str, pd.DataFrame] = field(default_factory=dict)  # by name of the table
     # What was counted, or the file that holds it; None where there is none, or where it is hidden.
     cube: Cube | Path | None = field(default=None, repr=False, compare=False)
+    outcome: OutcomeRole | None = None  # what stands in the place of labels and predictions
+    largest_losses: dict[str, float] = field(default_factory=dict)  # of one example, by variant
+    labelled: bool = True  # else it says how often predictions changed, and no more
     # (metric, by) whose rows a lone audit.json does not hold; see auditing/archive.py.
     absent: frozenset[tuple[str, str]] = frozenset()
 
@@ -90,6 +94,13 @@ class AuditResult:
             object.__setattr__(self, "variants_table", typed(None, self.variants_table))
         explanations = {name: typed(name, held) for name, held in self.explanations.items()}
         object.__setattr__(self, "explanations", explanations)
+
+    @property
+    def primary(self) -> str:
+        """The metric that an audit is about: accuracy, or what its outcome is reported as."""
+        if self.outcome is None:
+            return "accuracy" if self.labelled else "flips"
+        return self.outcome.metric
 
     @cached_property
     def places(self) -> dict[tuple[str, str, str, str], NDArray[np.intp]]:

@@ -10,18 +10,22 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtri
 
+from fairweight.auditing import schema
 from fairweight.auditing.compare.signs import N_DRAWS
 from fairweight.auditing.intervals.excess import mover
 from fairweight.auditing.intervals.proportion import tango_at
 from fairweight.auditing.intervals.ratio import RatioMoments, RatioShift, RatioSums, UsualChange
+from fairweight.auditing.result import AuditResult, of_scope
+from fairweight.base.streams import generator
 from fairweight.base.types import Floats, Limits, Mask
+from fairweight.tables.names import level_name, split_grouping
 
 ALL = ""  # the row of everyone
 AT_ONCE = 200  # draws
@@ -40,6 +44,9 @@ class UnitAnswers:
         (examples,): of nothing compressed, and of everything compressed.
     alone, without
         (units, examples): of only this unit compressed, and of all but this unit compressed.
+    asked_alone
+        (units,): which of them were compressed alone; the rows of the others in `alone` mean
+        nothing. None: all.
     """
 
     units: tuple[str, ...]
@@ -47,6 +54,7 @@ class UnitAnswers:
     full: Mask
     alone: Mask
     without: Mask
+    asked_alone: Mask | None = None
 
     def of(self, chosen: Mask) -> UnitAnswers:
         """The same on some of the examples."""
@@ -56,6 +64,7 @@ class UnitAnswers:
             self.full[chosen],
             self.alone[:, chosen],
             self.without[:, chosen],
+            self.asked_alone,
         )
 
     @property
@@ -162,15 +171,20 @@ def sensitivity_rows(
         of_cluster = np.unique(cluster[half], return_inverse=True)[1].reshape(-1)
     rows = _Rows(within, of_cluster)
     alone = _shifts(judged.alone.astype(float) - judged.baseline, rows, alpha, rng)
+    if judged.asked_alone is not None:
+        for part in alone:
+            part[~judged.asked_alone] = math.nan
     back = _shifts(judged.recovered, rows, alpha, rng)
     excess = _excesses(judged.recovered, rows, alpha, rng)
     contrast = _contrasts(judged, rows, alpha, rng)
     n = within.sum(axis=1)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        shift = rows.sums(judged.full.astype(float) - judged.baseline) / n
     made = []
     for rank, unit in enumerate(ranked, start=1):
         for place, name in enumerate(masks):
             row: dict[str, Any] = {"unit": answers.units[unit], "rank": rank, "group": name or None}
-            row |= {"n": int(n[place]), "status": "ok"}
+            row |= {"n": int(n[place]), "shift": float(shift[place]), "status": "ok"}
             numbers = {"shift_alone": alone, "recovered": back, "recovered_excess": excess,
                        "contrast": contrast}  # fmt: skip
             few = n[place] < min_group
@@ -178,6 +192,7 @@ def sensitivity_rows(
                 cells = [math.nan if few else float(x[unit, place]) for x in (value, low, high)]
                 row |= dict(zip((column, f"{column}_low", f"{column}_high"), cells, strict=True))
             if few:
+                row["shift"] = math.nan
                 row["status"] = f"not_estimable: {int(n[place])} examples in the judged half"
             clear = row["contrast_low"] > 0  # False for NaN
             row["stands_out"] = bool(clear and name in shown_to_lose)
@@ -297,3 +312,114 @@ def _sums(base: Floats, compressed: Floats, rows: _Rows, *, whole: bool = False)
         for name in ("n", "changed", "products")
     )
     return RatioSums(n, changed, products, examples, examples).moments()
+
+
+# The table of an audit.
+
+TABLE = "sensitivity"
+
+
+@dataclass(frozen=True)
+class UnitCost:
+    """What compressing a unit saves; a latency of None lies within the noise, or is not claimed."""
+
+    saved_bytes: int
+    latency_ms: float | None
+
+
+def with_sensitivity(
+    result: AuditResult,
+    answers: UnitAnswers,
+    columns: Mapping[str, NDArray[Any]],
+    labels: NDArray[Any],
+    costs: Mapping[str, UnitCost],
+    *,
+    not_reached: Sequence[str] = (),
+    cluster: NDArray[Any] | None = None,
+    notes: Sequence[str] = (),
+) -> AuditResult:
+    """The audit of a full compression with the table of its units.
+
+    Parameters
+    ----------
+    result
+        Its one variant is the full compression, on the examples of `answers`.
+    columns
+        Group columns, a value (or None) per example; the audit's groupings are made of them.
+    labels
+        The class of each example: classes are the groups where the audit has none.
+    costs
+        By unit; under "" of everything.
+    not_reached
+        Units for which there are no answers: their rows say so.
+    """
+    options = result.provenance.options
+    alpha, seed = float(options.get("alpha", 0.05)), int(options.get("random_state", 0))
+    least = int(options.get("min_group", MIN_GROUP))
+    groups = masks_of(result, columns, labels)
+    lead = result.lead[of_scope(result.lead, "model")]
+    lost = lead[(lead["quantity"] == "shift") & (lead["high"] < 0)]
+    by = "group" if result.groupings else "class"
+    losers = [str(name) for name in lost.loc[lost["by"] == by, by]]
+    if by == "class":
+        losers = [f"class={name}" for name in losers]
+    if (lost["by"] == "overall").any():
+        losers.append(ALL)
+    rng = generator(seed, "sensitivity")
+    rows = sensitivity_rows(
+        answers,
+        groups,
+        rng=rng,
+        shown_to_lose=losers,
+        cluster=cluster,
+        alpha=alpha,
+        min_group=least,
+    )
+    whole = costs[ALL].saved_bytes
+    for row in rows:
+        cost = costs[row["unit"]]
+        row |= {"bytes_saved": cost.saved_bytes, "latency_saved_ms": cost.latency_ms}
+        row["share_of_saving"] = cost.saved_bytes / whole if whole else math.nan
+    for unit in not_reached:
+        reason = "not_estimable: not reached within the budget"
+        rows += [{"unit": unit, "group": name or None, "status": reason} for name in (ALL, *groups)]
+    for row in rows:
+        row |= {"variant": result.variants[0], "scope": "model"}
+    told = list(notes)
+    if not_reached:
+        told.append(
+            f"{len(not_reached)} of {len(not_reached) + len(answers.units)} units were not reached "
+            "within the budget; the others are compared with each other alone. Run it again with "
+            "the same store to go on."
+        )
+    table = schema.frame(TABLE, rows)
+    return replace(
+        result,
+        explanations={**result.explanations, TABLE: table},
+        notes=tuple(dict.fromkeys((*result.notes, *told))),
+    )
+
+
+def masks_of(
+    result: AuditResult, columns: Mapping[str, NDArray[Any]], labels: NDArray[Any]
+) -> dict[str, Mask]:
+    """The examples of each group of the audit, or of each class where it has no groups."""
+    if not result.groupings:
+        return {f"class={name}": np.asarray(labels == name) for name in result.classes}
+    masks: dict[str, Mask] = {}
+    for grouping in result.groupings:
+        names = split_grouping(grouping)
+        parts = []
+        for name in names:
+            values = columns[name]
+            known = dict.fromkeys(value for value in values.tolist() if value is not None)
+            parts.append([(level_name(name, value), values == value) for value in known])
+        levels = [("", np.ones(len(labels), dtype=bool))]
+        for part in parts:
+            levels = [
+                (f"{before} & {text}" if before else text, mask & own)
+                for before, mask in levels
+                for text, own in part
+            ]
+        masks |= {text: np.asarray(mask) for text, mask in levels if mask.any()}
+    return masks

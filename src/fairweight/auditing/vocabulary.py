@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from fairweight.base.wording import counted
 from fairweight.errors import InputError
 
 if TYPE_CHECKING:
@@ -59,10 +60,8 @@ class Vocabulary:
                     "wrong."
                 )
             if predicted.get(None):
-                notes.append(
-                    f"'{variant}' abstains on {predicted[None]:,} examples; they count as not "
-                    "right."
-                )
+                missing = counted(predicted[None], "missing prediction")
+                notes.append(f"'{variant}': {missing}, counted as wrong.")
         return notes
 
     def _measured(self, force: bool) -> str | None:

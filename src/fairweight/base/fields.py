@@ -61,7 +61,7 @@ def options_of(request: Any) -> dict[str, tuple[Field[Any], Option]]:
 
 
 def refuse(request: Any, name: str, value: Any, rule: str) -> InputError:
-    """The error of a value that a field cannot have: both names of it, and what is allowed."""
+    """The error for a value that a field cannot have: option, argument, and what is allowed."""
     _, about = options_of(request)[name]
     return InputError(f"{about.flag} ({name}=) cannot be {value!r}; {rule}.")
 
@@ -103,7 +103,7 @@ def words(request: Any) -> list[str]:
 
 
 def plain(value: Any) -> Any:
-    """A field's value as JSON holds it."""
+    """A field's value in the form that JSON stores."""
     if isinstance(value, StrEnum):
         return str(value)
     if isinstance(value, Mapping):

@@ -37,7 +37,7 @@ COMPLETION = ("report.html", "audit.json")
 
 
 class InTheWayError(OutputError):
-    """Files that fairweight did not write, or that were changed since, are where new ones go."""
+    """New files would replace files that fairweight did not write, or that were changed since."""
 
 
 @contextmanager
@@ -144,7 +144,7 @@ def atomic_directory(
 
 
 def finish(folder: str | Path) -> None:
-    """Complete what a killed run had begun to move into a folder; nothing if there is no such run.
+    """Finish moving the files of a killed run into a folder; does nothing if there was none.
 
     Whoever reads several files of a folder calls it first.
     """
@@ -155,7 +155,7 @@ def finish(folder: str | Path) -> None:
 
 
 def settle(path: str | Path) -> None:
-    """Finish what killed runs began around results that are to be read: a folder or a file in it.
+    """Finish what killed runs began to write, before results are read (a folder, or a file in it).
 
     An audit may stand in a folder of its own inside the one that was written.
     """
@@ -186,7 +186,7 @@ def manifest(folder: str | Path) -> dict[str, str | None]:
 
 
 def checksum(path: Path) -> str:
-    """SHA-256 of a file; of a link, where it leads."""
+    """SHA-256 of a file; for a link, the path that it points to."""
     if path.is_symlink():
         return f"link to {os.readlink(path)}"
     with open(path, "rb") as stream:
@@ -272,7 +272,7 @@ def check_folder(
 
 
 def _files_named(inputs: Iterable[str | None]) -> Iterator[Path]:
-    """The files that are meant: `NAME=FILE`, globs, whole folders, databases with a query."""
+    """The input files behind `NAME=FILE`, globs, whole folders and databases with a query."""
     for given in inputs:
         path = (given or "").partition("::")[0]
         for text in {path, path.partition("=")[2]} - {""}:
@@ -553,7 +553,7 @@ def sync_folder(path: Path) -> None:
 
 @contextmanager
 def writing(target: Path) -> Iterator[None]:
-    """Turn what the system says while writing into one OutputError."""
+    """Turn any error of the system while writing into an OutputError."""
     try:
         yield
     except FairweightError:

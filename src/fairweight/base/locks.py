@@ -59,7 +59,7 @@ def let_go(path: Path, handle: int) -> None:
 
 
 def hold(handle: int) -> None:
-    """Wait until an open file is ours alone; it is until it is closed, and it stays."""
+    """Wait for an exclusive lock on an open file; closing ends it, and the file stays."""
     fcntl.flock(handle, fcntl.LOCK_EX)
 
 

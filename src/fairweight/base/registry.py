@@ -1,4 +1,4 @@
-"""Things by name: our own, then what other packages offer under an entry point."""
+"""Entries by name: our own, then those that other packages offer through an entry point."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ class Registry(Mapping[str, T], Generic[T]):
 
 
 def load_entry_points(group: str, what: str) -> None:
-    """Import everything of a group; what cannot be loaded is named in a warning.
+    """Import all entry points of a group; a warning names those that cannot be loaded.
 
     Parameters
     ----------

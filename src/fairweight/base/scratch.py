@@ -86,7 +86,7 @@ def sweep(parent: str | Path, prefix: str = SPILL, suffix: str = "") -> None:
 
 
 def _is_left(entry: os.DirEntry[str], known: re.Match[str]) -> bool:
-    """Whether a folder of ours is of a process that is gone, as far as its name tells."""
+    """Whether a temporary folder belongs to a process that has ended, judging by its name."""
     with suppress(OSError):
         facts = entry.stat(follow_symlinks=False)
         if not entry.is_dir(follow_symlinks=False) or facts.st_uid != os.geteuid():
@@ -98,7 +98,7 @@ def _is_left(entry: os.DirEntry[str], known: re.Match[str]) -> bool:
 
 
 def _start(process: int) -> int | None:
-    """When a process began, in ticks of the system; 0 where only its life is known."""
+    """When a process began, in system ticks; 0 where the system does not say."""
     try:
         text = Path(f"/proc/{process}/stat").read_text(encoding="utf-8", errors="replace")
         return int(text.rpartition(")")[2].split()[19])
@@ -115,7 +115,7 @@ def _start(process: int) -> int | None:
 
 @cache
 def _machine() -> str:
-    """This machine, without telling its name."""
+    """An identifier of this machine that does not reveal its name."""
     return hashlib.sha256(socket.gethostname().encode()).hexdigest()[:8]
 
 

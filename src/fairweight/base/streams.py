@@ -1,4 +1,4 @@
-"""Random numbers that belong to names: the same whichever other variants are looked at."""
+"""Random numbers by name: a variant draws the same ones whichever other variants are audited."""
 
 from __future__ import annotations
 

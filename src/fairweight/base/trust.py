@@ -94,7 +94,7 @@ def require_file(path: str | Path, what: str) -> None:
 
 
 def plain_name(name: str, what: str) -> str:
-    """The name, if it can be a file's or a folder's: letters, digits, dots, dashes, underscores.
+    """The name, if it is safe for a file or folder: letters, digits, dots, dashes, underscores.
 
     Parameters
     ----------

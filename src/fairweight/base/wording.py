@@ -39,6 +39,8 @@ def missing(value: Any) -> bool:
     """Whether a cell of a frame holds nothing (None, NaN or pandas' NA)."""
     if value is None:
         return True
+    if isinstance(value, str):  # most cells
+        return False
     if isinstance(value, float):
         return math.isnan(value)
     return type(value).__name__ in ("NAType", "NaTType") or value != value

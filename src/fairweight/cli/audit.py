@@ -14,16 +14,18 @@ from rich.console import Console
 import fairweight as fw
 from fairweight.audits import check_report, checked_policy, load, stored_audit
 from fairweight.base.files import atomic_file, check_file
+from fairweight.base.memory import budgeted
 from fairweight.cli import options as o
 from fairweight.cli.screen import bar, reader_may_leave, show_audit
 from fairweight.errors import InputError
 from fairweight.specs.audit import AuditOptions
 from fairweight.tables.spec import TableSpec
+from fairweight.tables.warehouse import DIALECTS, warehouse_count
 
 if TYPE_CHECKING:
     from fairweight.auditing.gate.verdict import Verdict
 
-POLICY, PARTS = map(o.panel, ("Policy", "Parts"))
+POLICY, PARTS, WAREHOUSE = map(o.panel, ("Policy", "Parts", "Warehouse"))
 
 
 @o.takes
@@ -47,7 +49,20 @@ def audit(
             flag="--suppress-small",
         ),
     ] = False,
+    csv: Annotated[
+        bool, o.OUTPUT("Write the tables as CSV too, beside Parquet.", flag="--csv")
+    ] = False,
+    memory: o.Memory = None,
     overwrite: o.Overwrite = False,
+    class_names: Annotated[
+        str | None,
+        o.OUTPUT(
+            "Names of classes whose labels are codes: JSON, CSV (label, name), or a text whose "
+            "first line is class 0.",
+            "FILE",
+        ),
+    ] = None,
+    verbose: o.Verbose = False,
     quiet: o.Quiet = False,
 ) -> None:
     """Compare compressed models with the dense one: who pays, and is it more than noise?
@@ -83,21 +98,24 @@ def audit(
     asked = checked_policy(policy) if policy is not None else None
     if asked is not None:
         options = replace(options, confirmatory=asked.confirmatory())
-    with bar() as progress:
+    with budgeted(memory), bar() as progress:
         made = fw.api.audit_table(
             tables, options, command=o.shell_command(context), progress=progress
         )
         if suppress_small:
             made = made.suppressed()
+        if class_names is not None:
+            made = made.named(class_names)
         # Before anything is written: a policy that does not fit these data is bad input.
         verdict = made.gate(asked) if asked else None
         progress("writing the report", 1, 1)
-        made.save(out, verdict=verdict, overwrite=overwrite)
+        made.save(out, verdict=verdict, overwrite=overwrite, csv=csv)
     if not quiet:
         with reader_may_leave():
-            show_audit(made.result, str(Path(out, "report.html")))
+            report = str(Path(out, "report.html"))
+            show_audit(made.result, report, made.view, verdict=verdict, verbose=verbose)
     if verdict:
-        _leave(verdict, quiet=quiet)
+        leave(verdict, quiet=quiet)
 
 
 class Require(StrEnum):
@@ -140,9 +158,10 @@ def gate(
         str | None, o.OUTPUT("Write the verdict as JSON.", "FILE", flag="--json")
     ] = None,
     junit: Annotated[
-        str | None, o.OUTPUT("Write it as JUnit XML, one test per endpoint.", "FILE")
+        str | None, o.OUTPUT("Write it as JUnit XML, one test per check.", "FILE")
     ] = None,
     markdown: Annotated[str | None, o.OUTPUT("Write it as a Markdown summary.", "FILE")] = None,
+    memory: o.Memory = None,
     overwrite: o.Overwrite = False,
     quiet: o.Quiet = False,
 ) -> None:
@@ -200,7 +219,7 @@ def gate(
             check_file(target, inputs=read, overwrite=overwrite, option=option)
     check_looks(looks, log)
     asked = checked_policy(policy)
-    with bar() as progress:
+    with budgeted(memory), bar() as progress:
         if stored is None:
             options = replace(options, confirmatory=asked.confirmatory())
             made = fw.api.audit_table(tables, options, progress=progress)
@@ -217,7 +236,7 @@ def gate(
     for target, text in written.items():
         with atomic_file(target, "w") as file:
             file.write(text)
-    _leave(verdict, quiet=quiet)
+    leave(verdict, quiet=quiet)
 
 
 def _starter(context: typer.Context, tables: TableSpec, options: AuditOptions) -> str:
@@ -231,7 +250,7 @@ def _starter(context: typer.Context, tables: TableSpec, options: AuditOptions) -
     return starter_policy(made.result, shlex.join([*words, "--policy", "policy.toml"]))
 
 
-def _leave(verdict: Verdict, *, quiet: bool) -> NoReturn:
+def leave(verdict: Verdict, *, quiet: bool) -> NoReturn:
     """Print the verdict and its reasons, and end with its exit code."""
     if not quiet:
         from fairweight.report.terminal import show_verdict
@@ -244,8 +263,20 @@ def _leave(verdict: Verdict, *, quiet: bool) -> NoReturn:
 @o.takes
 def count(
     files: o.Files,
-    out: Annotated[str, o.OPTION("The cube, a Parquet file.", "FILE", show_default=False)],
     tables: Annotated[TableSpec, o.without("variants", "positive", "score_classes")],
+    out: Annotated[
+        str | None, o.OPTION("The cube, a Parquet file.", "FILE", show_default=False)
+    ] = None,
+    sql: Annotated[
+        bool,
+        WAREHOUSE(
+            "Print the count as SQL, and read nothing: FILE is a table of a warehouse.",
+            flag="--sql",
+        ),
+    ] = False,
+    dialect: Annotated[
+        str | None, WAREHOUSE("Whose SQL it is; duckdb by default.", "|".join(DIALECTS))
+    ] = None,
     suppress_small: Annotated[
         bool,
         o.OUTPUT(
@@ -270,6 +301,7 @@ def count(
         str | None,
         PARTS("Count parts on a Ray cluster that shares the folder of --out.", "local|ADDRESS"),
     ] = None,
+    memory: o.Memory = None,
     overwrite: o.Overwrite = False,
     quiet: o.Quiet = False,
 ) -> None:
@@ -289,11 +321,25 @@ def count(
 
         fairweight count pairs.csv --count n --groups sex --out cube.parquet
 
+    Where rows must stay in a warehouse: the statements to run there (FILE is a table's name), with
+    checks of identity; their small result is audited anywhere:
+
+        fairweight count dense=logs.dense int8=logs.int8 --groups sex --sql --dialect bigquery
+
     Scores are not in a cube, so AUC and calibration need the tables themselves. With `--cluster`,
     or with several tasks, a column `unit` tells clusters or examples apart by digests.
     """
+    if sql:
+        if out is not None:
+            raise InputError("--sql prints statements and writes no cube; leave --out out.")
+        typer.echo(str(warehouse_count(tables, dialect or "duckdb")), nl=False)
+        return
+    if dialect is not None:
+        raise InputError("--dialect goes with --sql; add it, or leave --dialect out.")
+    if out is None:
+        raise InputError("--out is missing; name the Parquet file that the cube goes to.")
     check_file(out, inputs=tables.paths, overwrite=overwrite)
-    with bar() as progress:
+    with budgeted(memory), bar() as progress:
         cube = fw.api.count(
             tables,
             out,

@@ -9,6 +9,7 @@ import typer
 from rich.console import Console
 
 import fairweight as fw
+from fairweight.audits import checked_policy
 from fairweight.base.files import check_folder
 from fairweight.cli import options as o
 from fairweight.cli.screen import bar, reader_may_leave
@@ -73,6 +74,9 @@ def choose(
             "Hold out this share of the examples (clusters) to look at the choice again.", "SHARE"
         ),
     ] = None,
+    policy: Annotated[
+        str | None, CHOICE("Only variants that pass this policy (TOML) can be chosen.", "FILE")
+    ] = None,
     weight_column: Annotated[str | None, o.OPTION("Now --weight.", hidden=True)] = None,
     *,
     tables: o.Tables,
@@ -88,6 +92,10 @@ def choose(
     The smallest model that keeps what it must:
 
         fairweight choose preds.parquet --variants variants.parquet --objective size_bytes --require 'accuracy>=0.9' --require 'worst_group_shift>=-0.02'
+
+    The smallest model that passes a policy:
+
+        fairweight choose preds.parquet --variants variants.parquet --objective size_bytes --policy policy.toml
 
     The frontier of several objectives, or the best by what each is worth:
 
@@ -111,8 +119,9 @@ def choose(
             f"command. What an objective is worth is --worth {tables.weight}; a column of that "
             "name must be renamed."
         )
+    asked = checked_policy(policy) if policy is not None else None
     if out is not None:
-        read = [*tables.paths, *([confirm] if confirm else [])]
+        read = [*tables.paths, *(name for name in (confirm, policy) if name)]
         check_folder(out, inputs=read, overwrite=overwrite, names=("choice.json",))
     with bar() as progress:
         found = fw.api.choose(
@@ -125,6 +134,7 @@ def choose(
             margin=margin,
             confirm=confirm,
             confirm_share=confirm_share,
+            policy=asked,
             progress=progress,
         )
         if out is not None:

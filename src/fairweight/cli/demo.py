@@ -27,13 +27,14 @@ def demo(
     out: Annotated[
         str, o.OPTION("Where models, predictions and report go.", "DIR")
     ] = "fairweight-demo",
+    verbose: o.Verbose = False,
     overwrite: o.Overwrite = False,
 ) -> None:
     """Train small classifiers of handwritten digits, prune and quantise them, audit the copies.
 
     A population: 8 dense CNNs, each with two pruned copies and an int8 one that
-    ONNX Runtime runs, so that what compression does can be told from what training
-    again does (about a minute on two cores):
+    ONNX Runtime runs. It shows what compression does beyond what retraining does
+    (about a minute on two cores):
 
         fairweight demo
 
@@ -96,7 +97,8 @@ def demo(
         )
         progress("writing the report", 0, 1)
         made.save(folder / "audit", overwrite=overwrite)
-    show_audit(made.result, str(folder / "audit" / "report.html"))
+    report = str(folder / "audit" / "report.html")
+    show_audit(made.result, report, made.view, verbose=verbose)
     console = plain_console()
     console.print(f"The same again, from the tables: {command}", soft_wrap=True)
     look = shlex.join(["fairweight", "view", str(folder)])

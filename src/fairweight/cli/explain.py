@@ -68,7 +68,7 @@ def explain(
     overwrite: o.Overwrite = False,
     quiet: o.Quiet = False,
 ) -> None:
-    """Audit, and look for what goes along with the losses: exemplars, slices, properties.
+    """Audit, and look for what lost examples have in common: exemplars, slices, properties.
 
     Which examples, groups and measurements; every column of the tables is tried:
 
@@ -171,7 +171,7 @@ def exemplars(
     overwrite: o.Overwrite = False,
     quiet: o.Quiet = False,
 ) -> None:
-    """Find the examples on which compressed models answer otherwise than dense ones.
+    """Find the examples on which compressed models predict differently from dense ones.
 
     Populations: several seeds of each variant in one table. An exemplar is an
     example whose most frequent answer changes, or which lies furthest apart:

@@ -1,21 +1,20 @@
-"""`fairweight train` and `compress`: a network from a data set, and smaller copies of it.
+"""`fairweight train`: a network from a data set, as a folder that can be compressed and run.
 
-Each is a folder, or an ONNX file, that can be compressed and asked.
+What `compress` shares with it is here too.
 """
 
 from __future__ import annotations
 
+from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 
-import typer
-
 from fairweight import lab
-from fairweight.base.files import check_file, check_folder
+from fairweight.base.files import check_folder
 from fairweight.base.trust import plain_name
 from fairweight.cli import options as o
 from fairweight.cli.screen import plain_console, training_bar
-from fairweight.errors import InputError
+from fairweight.errors import InputError, OutputError
 from fairweight.specs.data import Data
 from fairweight.specs.toml import read_spec, read_toml
 from fairweight.specs.training import Distillation, Model, Training
@@ -191,7 +190,11 @@ def train(
     onnx: Onnx = False,
     overwrite: o.Overwrite = False,
     out: Annotated[
-        str | None, o.OUTPUT("Where the model goes; by default models/VARIANT-SEED.", "DIR")
+        str | None,
+        o.OUTPUT(
+            "Where the model goes; by default models/VARIANT-SEED, with a number if that is taken.",
+            "DIR",
+        ),
     ] = None,
 ) -> None:
     """Train a network and write it as a folder: weights (safetensors), card (JSON), ONNX if wanted.
@@ -272,7 +275,7 @@ def train(
     pruning = None if method is None else {"method": method, **fields}
     lesson = distillation(distill, distill_option)
     called = variant or trained_name(pruning, lesson)
-    place = _place(out, called, seed, Path("models"))
+    place = place_of(out, called, seed, Path("models"), overwrite=overwrite)
     own = None if init in PUBLISHED else init
     read = (backdoor, own, weights, training, teacher)
     check_folder(str(place), inputs=read, overwrite=overwrite, names=FILES)
@@ -294,142 +297,32 @@ def train(
             overwrite=overwrite,
             progress=progress,
         )
-    _show(made)
+    show_model(made)
 
 
-def _place(out: str | None, called: str, seed: int, folder: Path) -> Path:
-    """Where a model goes: the place that was given, or a folder named after it."""
-    if out is not None:
-        return Path(out)
-    plain_name(called, "The variant's name, which becomes the folder's (give --out),")
-    return folder / f"{called}-{seed}"
+def place_of(
+    out: str | None, called: str, seed: int, folder: Path, *, suffix: str = "", overwrite: bool
+) -> Path:
+    """Where a model goes: the place that was given, or one named after it; never over another.
 
-
-def compress(
-    model: Annotated[
-        str,
-        typer.Argument(
-            metavar="MODEL", help="A folder that `train` or `compress` wrote.", show_default=False
-        ),
-    ],
-    method: Annotated[
-        str,
-        PRUNING(
-            "What is done; `fairweight methods` lists all methods.", "NAME", show_default=False
-        ),
-    ],
-    sparsity: Sparsity = None,
-    layers: Layers = None,
-    method_option: MethodOptions = None,
-    remove_channels: Annotated[
-        bool,
-        PRUNING(
-            "Structured methods: really remove the channels, which makes the model smaller "
-            "and faster; zeros alone do not.",
-            flag="--remove-channels",
-        ),
-    ] = False,
-    data: o.DataFolder = None,
-    epochs: Epochs = None,
-    batch_size: BatchSize = None,
-    lr: LearningRate = None,
-    optimizer: Optimizer = None,
-    augment: Augmentation = None,
-    set_: TrainingSet = None,
-    training: TrainingFile = None,
-    distill: Distill = None,
-    distill_option: DistillOptions = None,
-    teacher: Annotated[
-        str | None, DISTILLATION("The teacher's folder; by default MODEL itself.", "DIR")
-    ] = None,
-    device: Device = "cpu",
-    threads: o.Threads = None,
-    trust_module: o.TrustModule = None,
-    variant: Variant = None,
-    onnx: Onnx = False,
-    overwrite: o.Overwrite = False,
-    out: Annotated[
-        str | None,
-        o.OUTPUT(
-            "Where it goes: a folder, of int8 an .onnx file; by default beside MODEL, named "
-            "VARIANT-SEED.",
-            "PATH",
-        ),
-    ] = None,
-) -> None:
-    """Compress a trained model: prune it (and finetune), remove its channels, or make it int8.
-
-    Without 90 % of its weights, at once; then with three epochs of finetuning:
-
-        fairweight compress models/dense-0 --method global-magnitude --sparsity 0.9
-
-        fairweight compress models/dense-0 --method global-magnitude --sparsity 0.9
-        --epochs 3 --lr 0.01
-
-    Half of the channels really removed; int8 that ONNX Runtime runs:
-
-        fairweight compress models/dense-0 --method l1-structured --sparsity 0.5
-        --remove-channels --epochs 3 --lr 0.01
-
-        fairweight compress models/dense-0 --method int8-static
-
-    Held near the dense model while it is finetuned:
-
-        fairweight compress models/dense-0 --method global-magnitude --sparsity 0.9
-        --epochs 3 --lr 0.01 --distill at+kd
-
-    The model's card says what data it was trained on; give --data DIR if that
-    is read from files. Then: `fairweight predict models/* --out predictions.parquet`.
+    A name that is taken gets a number: `dense-0-2`.
     """
-    o.require_lab(threads)
-    from fairweight.lab.artifacts import read_card
-    from fairweight.lab.compression.registry import base_method, spec_of
-    from fairweight.lab.training import variant_name
+    if out is not None:
+        place = Path(out)
+        if _is_model(place) and not overwrite:
+            raise OutputError(
+                f"'{out}' holds a model already; give another place (--out), or replace it "
+                "(--overwrite)."
+            )
+        return place
+    plain_name(called, "The variant's name, which becomes the folder's (give --out),")
+    names = (f"{called}-{seed}{more}{suffix}" for more in ("", *(f"-{n}" for n in count(2))))
+    free = (folder / name for name in names)
+    return next(place for place in free if overwrite or not _is_model(place))
 
-    card = read_card(Path(model))
-    fields = method_fields(sparsity, layers, method_option)
-    spec = spec_of(method, **fields)
-    given = training_fields(
-        training,
-        epochs=epochs,
-        batch_size=batch_size,
-        lr=lr,
-        optimizer=optimizer,
-        augment=augment,
-        others=set_,
-        seed=card.seed,
-    )
-    # Without a number of epochs nothing is trained; other fields then mean a forgotten one.
-    how = read_spec(Training, given, "The finetuning") if given.keys() - {"seed"} else None
-    lesson = distillation(distill, distill_option)
-    if teacher is not None and lesson is None:
-        raise InputError("--teacher needs --distill LOSSES, such as --distill kd.")
-    called = variant or variant_name(method, spec, lesson, after=card.variant)
-    place = _place(out, called, card.seed, Path(model).parent)
-    if out is None and base_method(method).output == "onnx":
-        place = place.with_name(f"{place.name}.onnx")
-    read = (model, training, teacher)
-    if place.suffix == ".onnx":
-        check_file(str(place), inputs=read, overwrite=overwrite)
-    else:
-        check_folder(str(place), inputs=read, overwrite=overwrite, names=FILES)
-    with training_bar(f"compressing {card.variant}, seed {card.seed}: {called}") as progress:
-        made = lab.compress(
-            model,
-            {"method": method, **fields},
-            out=place,
-            training=how,
-            remove_channels=remove_channels,
-            distillation=lesson,
-            teacher=teacher,
-            variant=variant,
-            root=data,
-            onnx=onnx,
-            device=device,
-            overwrite=overwrite,
-            progress=progress,
-        )
-    _show(made)
+
+def _is_model(place: Path) -> bool:
+    return (place.suffix == ".onnx" and place.is_file()) or (place / FILES[0]).is_file()
 
 
 def merged(first: dict[str, Any], second: dict[str, Any]) -> dict[str, Any]:
@@ -510,7 +403,7 @@ def distillation(losses: str | None, options: list[str] | None) -> Distillation 
     return spec
 
 
-def _show(made: Made) -> None:
+def show_model(made: Made) -> None:
     """Print a model's accuracy on the examples held out, its size and speed, and its notes."""
     card, row = made.card, made.card.measured
     packed = row["compressed_bytes"]
@@ -536,7 +429,7 @@ def _show(made: Made) -> None:
     console = plain_console()
     console.print(
         f"{card.variant}, seed {card.seed}: {100 * made.test_accuracy:.2f} % accurate on the "
-        "examples held out"
+        "held-out examples"
     )
     for line in (*lines, *card.notes):
         console.print(f"  {line}")

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
 from importlib import util
-from typing import Annotated, Any, TypeAlias, get_args, get_type_hints
+from typing import TYPE_CHECKING, Annotated, Any, TypeAlias, get_args, get_type_hints
 
 import typer
 
@@ -19,6 +19,9 @@ from fairweight.base.trust import trusting
 from fairweight.errors import InputError
 from fairweight.specs.audit import AuditOptions
 from fairweight.tables.spec import TableSpec, read_names, sources_of
+
+if TYPE_CHECKING:
+    from fairweight.lab.batches import Scaling
 
 
 def panel(title: str | None) -> Callable[..., Any]:
@@ -151,6 +154,18 @@ def _read(kind: type, name: str, value: Any) -> Any:
 
 
 Quiet: TypeAlias = Annotated[bool, OUTPUT("Print no summary.", flag="--quiet -q")]
+Verbose: TypeAlias = Annotated[
+    bool, OUTPUT("Print everything about every variant, and all notes.", flag="--verbose -v")
+]
+Memory: TypeAlias = Annotated[
+    str | None,
+    OUTPUT(
+        "Memory to hold at most, such as 4GB; beyond it tables spill to disk. Half of what is free "
+        "by default; no number depends on it.",
+        "SIZE",
+        flag="--memory",
+    ),
+]
 Overwrite: TypeAlias = Annotated[
     bool,
     OUTPUT(
@@ -231,6 +246,57 @@ TrustModule: TypeAlias = Annotated[
         callback=_trust_modules,
     ),
 ]
+
+
+# Of models without a card: how bytes of images are scaled, and files that can run code.
+Mean: TypeAlias = Annotated[
+    str | None,
+    DATA("Per channel, what models without a card take from a pixel (0 to 1).", "a,b,c"),
+]
+Deviation: TypeAlias = Annotated[
+    str | None, DATA("Per channel, by what they divide the rest.", "a,b,c")
+]
+DatasetName: TypeAlias = Annotated[
+    str | None, DATA("What to ask about; by default what the models were trained on.", "NAME")
+]
+
+
+def _trust_files(context: typer.Context, files: list[str] | None) -> list[str] | None:
+    context.with_resource(trusting(files=files or ()))
+    return files
+
+
+TrustFile: TypeAlias = Annotated[
+    list[str] | None,
+    TRUST(
+        "Open this .pt2 file, which can run any code; may be repeated.",
+        "FILE",
+        callback=_trust_files,  # until the command ends
+    ),
+]
+
+
+def read_scaling(mean: str | None, std: str | None) -> Scaling | None:
+    """The scaling of pixels by `--mean` and `--std`; None where neither is given."""
+    from fairweight.lab.batches import Scaling
+
+    if mean is None and std is None:
+        return None
+    channels = []
+    for option, text in (("--mean", mean), ("--std", std)):
+        try:
+            channels.append(tuple(float(part) for part in (text or "").split(",")))
+        except ValueError:
+            raise InputError(
+                f"{option} {text or ''} cannot be used; give both --mean and --std, one number "
+                "per channel: 0.485,0.456,0.406"
+            ) from None
+    if len(channels[0]) != len(channels[1]) or not all(part > 0 for part in channels[1]):
+        raise InputError(
+            f"--mean {mean} and --std {std} do not fit; give one number per channel, those of "
+            "--std above 0."
+        )
+    return Scaling(*channels)
 
 
 def require(*packages: str, remedy: str) -> None:

@@ -12,7 +12,6 @@ import typer
 
 from fairweight import lab
 from fairweight.base.files import atomic_file, check_file
-from fairweight.base.trust import trusting
 from fairweight.cli import options as o
 from fairweight.cli.screen import bar, listing, plain_console
 from fairweight.errors import InputError
@@ -26,17 +25,9 @@ if TYPE_CHECKING:
 
     from fairweight.lab.representations import BlockDistance
 
-AskedDataset: TypeAlias = Annotated[
-    str | None, o.DATA("What to ask about; by default what the models were trained on.", "NAME")
-]
 AskedPart: TypeAlias = Annotated[
     str, o.DATA("Which examples, as the models' cards divide them.", "test|validation|train")
 ]
-
-
-def _trust_files(context: typer.Context, files: list[str] | None) -> list[str] | None:
-    context.with_resource(trusting(files=files or ()))
-    return files
 
 
 def predict(
@@ -50,7 +41,7 @@ def predict(
             show_default=False,
         ),
     ],
-    dataset: AskedDataset = None,
+    dataset: o.DatasetName = None,
     data: o.DataFolder = None,
     dataset_option: o.DatasetOptions = None,
     part: AskedPart = "test",
@@ -58,13 +49,8 @@ def predict(
         bool,
         o.DATA("With --dataset: every example that it has, not a part.", flag="--all-examples"),
     ] = False,
-    mean: Annotated[
-        str | None,
-        o.DATA("Per channel, what models without a card take from a pixel (0 to 1).", "a,b,c"),
-    ] = None,
-    std: Annotated[
-        str | None, o.DATA("Per channel, by what they divide the rest.", "a,b,c")
-    ] = None,
+    mean: o.Mean = None,
+    std: o.Deviation = None,
     scores: Annotated[
         bool, o.OUTPUT("Also the probabilities of all classes.", flag="--scores")
     ] = False,
@@ -91,19 +77,12 @@ def predict(
     batch_size: Annotated[int, o.OUTPUT("Examples at a time.")] = 256,
     threads: o.Threads = None,
     trust_module: o.TrustModule = None,
-    trust_file: Annotated[
-        list[str] | None,
-        o.TRUST(
-            "Open this .pt2 file, which can run any code; may be repeated.",
-            "FILE",
-            callback=_trust_files,  # until the command ends
-        ),
-    ] = None,
+    trust_file: o.TrustFile = None,
     anew: Annotated[bool, o.OUTPUT("Do not go on with an interrupted run.", flag="--anew")] = False,
     overwrite: o.Overwrite = False,
     out: Annotated[str, o.OUTPUT("The prediction table.", "FILE")] = "predictions.parquet",
 ) -> None:
-    """Ask models about the examples held out, and write a prediction table for `audit`.
+    """Run models on held-out examples, and write a prediction table for `audit`.
 
     Models that `train` and `compress` wrote know their names, seeds and data:
 
@@ -121,7 +100,6 @@ def predict(
     """
     o.require_lab(threads)
     from fairweight.data import load
-    from fairweight.lab.batches import Scaling
     from fairweight.lab.partition import prepare
     from fairweight.lab.prediction import (
         data_of,
@@ -133,23 +111,7 @@ def predict(
 
     if batch_size < 1:
         raise InputError(f"--batch-size {batch_size} cannot be used; give at least 1.")
-    scaling = None
-    if mean is not None or std is not None:
-        channels = []
-        for option, text in (("--mean", mean), ("--std", std)):
-            try:
-                channels.append(tuple(float(part) for part in (text or "").split(",")))
-            except ValueError:
-                raise InputError(
-                    f"{option} {text or ''} cannot be used; give both --mean and --std, one number "
-                    "per channel: 0.485,0.456,0.406"
-                ) from None
-        if len(channels[0]) != len(channels[1]) or not all(part > 0 for part in channels[1]):
-            raise InputError(
-                f"--mean {mean} and --std {std} do not fit; give one number per channel, those of "
-                "--std above 0."
-            )
-        scaling = Scaling(*channels)
+    scaling = o.read_scaling(mean, std)
     members = model_files(models)
     options = o.assignments(dataset_option, "--dataset-option")
     if dataset is None and (options or all_examples):
@@ -215,7 +177,7 @@ def similarity(
     b: Annotated[
         str, typer.Argument(metavar="B", help="Another one, in any order.", show_default=False)
     ],
-    dataset: AskedDataset = None,
+    dataset: o.DatasetName = None,
     data: o.DataFolder = None,
     dataset_option: o.DatasetOptions = None,
     part: AskedPart = "test",

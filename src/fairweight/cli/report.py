@@ -16,7 +16,7 @@ from fairweight.cli.screen import plain_console
 from fairweight.errors import InputError
 
 WRITE = "write"
-FORMATS = ("html", "md", "json", "card", "junit")
+FORMATS = ("html", "md", "json", "card", "eval-results", "junit")
 CARD = o.panel("Model card")
 
 
@@ -51,7 +51,7 @@ Overwrite = Annotated[
 def write(
     audit: Audit,
     form: Annotated[
-        str, o.OPTION("What to write.", "html|md|json|card|junit", flag="--format")
+        str, o.OPTION("What to write.", "html|md|json|card|eval-results|junit", flag="--format")
     ] = "html",
     out: Annotated[str | None, o.OPTION("Where it goes; by default it is printed.", "FILE")] = None,
     overwrite: Overwrite = False,
@@ -61,6 +61,12 @@ def write(
     variant: Annotated[
         str | None, CARD("Of which variant the card is; needed where there are several.", "NAME")
     ] = None,
+    dataset_id: Annotated[
+        str | None, CARD("Of an entry of eval-results: the benchmark on the hub.", "OWNER/NAME")
+    ] = None,
+    task_id: Annotated[
+        str, CARD("Of eval-results: the task of the benchmark.", "NAME")
+    ] = "default",
     base_model: Annotated[str | None, CARD("The dense model on the hub.", "OWNER/NAME")] = None,
     relation: Annotated[
         str | None,
@@ -78,6 +84,10 @@ def write(
 
         fairweight report fairweight-audit --format card --variant int8 --out README.md
 
+    An entry for `.eval_results/` of its repository there, for a benchmark of the hub:
+
+        fairweight report fairweight-audit --format eval-results --variant int8 --dataset-id OWNER/NAME
+
     Tests for a CI server, by a policy (without one every shown loss fails and
     whoever has too few examples is skipped):
 
@@ -85,13 +95,19 @@ def write(
 
     The word `write` may be left out. Exit code 0 when it was written, whatever
     the verdict: `fairweight gate` gives exit codes.
-    """
+    """  # noqa: E501  an example is one line
     if form not in FORMATS:
         raise InputError(f"--format cannot be {form!r}; use {', '.join(FORMATS)}.")
-    given = {"--variant": variant, "--base-model": base_model, "--relation": relation}
+    given = {"--base-model": base_model, "--relation": relation}
+    if form != "eval-results":
+        given |= {} if form == "card" else {"--variant": variant}
     if form != "card" and (wrong := next((k for k, v in given.items() if v is not None), None)):
         raise InputError(f"{wrong} is about model cards; add --format card, or leave it out.")
-    if policy is not None and form in ("json", "card"):
+    if (dataset_id is None) == (form == "eval-results"):
+        raise InputError(
+            "--dataset-id OWNER/NAME is needed with --format eval-results, and with no other form."
+        )
+    if policy is not None and form in ("json", "card", "eval-results"):
         raise InputError(f"--policy cannot go with --format {form}; use html, md or junit.")
     if form == "html" and out is None:
         raise InputError("A page is too long to print; say where it goes (--out report.html).")
@@ -109,6 +125,8 @@ def write(
         text = made.to_json() + "\n"
     elif form == "card":
         text = made.card(variant, base_model=base_model, relation=relation)
+    elif dataset_id is not None:
+        text = made.eval_results(dataset_id, task_id=task_id, variant=variant)
     else:
         from fairweight.report.junit import to_junit, verdict_to_junit
 

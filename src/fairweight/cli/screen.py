@@ -1,12 +1,16 @@
-"""The screen: progress bars on standard error, tables and sentences on standard output."""
+"""The screen: progress on standard error, tables and sentences on standard output.
+
+A terminal has bars. Without one (CI, a log file) there is a line every ten seconds.
+"""
 
 from __future__ import annotations
 
 import os
 import sys
+import threading
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 
 from rich.console import Console
@@ -16,6 +20,7 @@ from rich.progress import (
     Progress,
     ProgressColumn,
     SpinnerColumn,
+    Task,
     TaskID,
     TextColumn,
     TimeElapsedColumn,
@@ -24,10 +29,13 @@ from rich.progress import (
 from rich.table import Table
 
 if TYPE_CHECKING:
+    from fairweight.auditing.gate.verdict import Verdict
     from fairweight.auditing.result import AuditResult
+    from fairweight.report.view_model import View
     from fairweight.runs.runner import News
 
 ENDED = ("done", "cached", "failed", "stopped", "again")
+LINE_EVERY = 10.0  # seconds between two lines without a terminal
 EVERY = 0.1  # seconds between two looks at the numbers; a step of a small network takes less
 
 
@@ -58,11 +66,18 @@ def show_facts(facts: Mapping[str, str]) -> None:
     plain_console().print(grid)
 
 
-def show_audit(result: AuditResult, report: str) -> None:
-    """Print the summary of an audit, and where its report is."""
+def show_audit(
+    result: AuditResult,
+    report: str,
+    lead: View | None = None,
+    *,
+    verdict: Verdict | None = None,
+    verbose: bool = False,
+) -> None:
+    """Print what is read first of an audit, and where its report is."""
     from fairweight.report.terminal import show
 
-    show(result, Console(), report=report)
+    show(result, Console(), report=report, lead=lead, verdict=verdict, verbose=verbose)
 
 
 @contextmanager
@@ -82,18 +97,49 @@ def _words(field: str) -> TextColumn:
     return TextColumn(f"{{task.{field}}}", markup=False)
 
 
-def _bars(*columns: ProgressColumn) -> Progress:
-    """Bars on standard error; only a terminal shows them."""
+@contextmanager
+def _bars(*columns: ProgressColumn) -> Iterator[Progress]:
+    """Bars on standard error; without a terminal their first words, every ten seconds."""
     console = Console(stderr=True)
-    return Progress(*columns, console=console, transient=True, disable=not console.is_terminal)
+    progress = Progress(*columns, console=console, transient=True, disable=not console.is_terminal)
+    begun, done = time.monotonic(), threading.Event()
+
+    def say() -> None:
+        # A thread of its own: reading a large table is one long call that reports nothing.
+        while not done.wait(LINE_EVERY):
+            told = "; ".join(_line(task) for task in progress.tasks)
+            try:
+                print(f"… {told} ({time.monotonic() - begun:.0f} s)", file=sys.stderr, flush=True)
+            except (OSError, ValueError):  # nobody reads standard error
+                return
+
+    thread = threading.Thread(target=say, daemon=True)
+    with progress:
+        if not console.is_terminal:
+            with suppress(RuntimeError):  # no memory for a thread: then without lines
+                thread.start()
+        try:
+            yield progress
+        finally:
+            done.set()
+            if thread.ident is not None:
+                thread.join()
+
+
+def _line(task: Task) -> str:
+    """What a bar says, in a line."""
+    more = [str(task.fields[name]) for name in ("numbers", "words") if task.fields.get(name)]
+    if task.total is not None and task.total > 1:
+        more.insert(0, f"{task.completed:,.0f} of {task.total:,.0f}")
+    return f"{task.description}: {', '.join(more)}" if more else str(task.description)
 
 
 @contextmanager
 def bar() -> Iterator[Callable[[str, int, int], None]]:
-    """Yield a function (what, done, total) that moves a bar; without a terminal it is silent."""
+    """Yield a function (what, done, total) that moves a bar."""
     columns = (SpinnerColumn(), _words("description"), BarColumn(bar_width=30), TimeElapsedColumn())
     with _bars(*columns) as progress:
-        job = progress.add_task("reading", total=None)
+        job = progress.add_task("reading and aligning", total=None)
 
         def move(what: str, done: int, total: int) -> None:
             progress.update(job, description=what, completed=done, total=total)
@@ -103,7 +149,7 @@ def bar() -> Iterator[Callable[[str, int, int], None]]:
 
 @contextmanager
 def study_bars(name: str) -> Iterator[Callable[[News], None]]:
-    """Yield what `fairweight.runs.runner.run` calls; without a terminal only failures are told.
+    """Yield what `fairweight.runs.runner.run` calls.
 
     One bar is for the whole study, and one for each running stage.
     """
@@ -138,7 +184,7 @@ def study_bars(name: str) -> Iterator[Callable[[News], None]]:
 
 @contextmanager
 def training_bar(what: str) -> Iterator[Callable[[Mapping[str, float], int, int], None]]:
-    """Yield what `fairweight.lab.loop.train` calls after each step; silent without a terminal."""
+    """Yield what `fairweight.lab.loop.train` calls after each step."""
     with _bars(
         _words("description"),
         BarColumn(bar_width=20),

@@ -432,8 +432,8 @@ def claims(
 
     Each claim names a quantity, a direction and the smallest effect that matters,
     and says whether it was written before the run. The interval that the study
-    stored decides: it reproduces, is weaker than claimed, does not reproduce,
-    cannot be told, or its regime was not reached:
+    stored decides: reproduces, weaker than claimed, does not reproduce, cannot
+    tell, or regime not reached:
 
         fairweight study claims characterising-bias
 

@@ -51,7 +51,7 @@ def read_plain_pickle(path: Path) -> dict[str, Any]:
 
 
 class _Name:
-    """Stands for a class or a data type: what it was called with, and what it was told then."""
+    """A stand-in for a pickled class: keeps its arguments and state, and runs nothing."""
 
     def __init__(self, *arguments: Any) -> None:
         self.arguments = arguments

@@ -222,7 +222,7 @@ def _assigned(
     parts: int,
     what: str,
 ) -> Images:
-    """Put each row into the split in whose part of [0, 1] its middle lies."""
+    """Put each row into the split whose share of [0, 1] contains the row's midpoint."""
     if not shares or min(shares.values()) <= 0 or not math.isclose(sum(shares.values()), 1.0):
         raise InputError(
             f"shares is {dict(shares)}; give every split a share above 0, which add up to 1."

@@ -93,10 +93,16 @@ def folders(
     *,
     size: Size = 128,
     fit: Fit = "crop",
+    greyscale: bool = False,
     cache: Path | None = None,
     progress: Progress | None = None,
 ) -> Images:
-    return read_tree("folders", root, {}, size=size, fit=fit, cache=cache, progress=progress)
+    if not isinstance(greyscale, bool):
+        raise InputError(f"greyscale is {greyscale!r}; use true or false.")
+    return read_tree(
+        "folders", root, {},
+        size=size, fit=fit, greyscale=greyscale, cache=cache, progress=progress,
+    )  # fmt: skip
 
 
 def read_tree(
@@ -108,6 +114,7 @@ def read_tree(
     fit: Fit,
     cache: Path | None,
     progress: Progress | None,
+    greyscale: bool = False,
 ) -> Images:
     """Images of a tree; classes are the names of its folders, or what `titles` calls them.
 
@@ -145,7 +152,15 @@ def read_tree(
     names = [row[0] for row in rows]
     return Images(
         name=name,
-        images=photographs(folder, names, size=size, fit=fit, cache=cache, progress=progress),
+        images=photographs(
+            folder,
+            names,
+            size=size,
+            fit=fit,
+            greyscale=greyscale,
+            cache=cache,
+            progress=progress,
+        ),
         labels=np.array([row[1] for row in rows], dtype=np.int64),
         classes=tuple(titles.get(title, title) for title in classes),
         groups={},

@@ -243,7 +243,7 @@ def _thresholds(grey: NDArray[np.uint8] | Floats, threshold: Threshold) -> Float
 
 
 def otsu(histogram: NDArray[np.int64]) -> Floats:
-    """The value above which the foreground lies: it parts the histogram with most between-variance.
+    """Otsu's threshold: the cut of the histogram with the largest variance between the two sides.
 
     Where several values part it alike (an empty stretch between two peaks), the middle one. An
     image of one value has no foreground: its threshold is 255.

@@ -38,7 +38,7 @@ def filled(
     folder: Path | None = None,
     progress: Progress | None = None,
 ) -> Pixels:
-    """The array of these facts, read from disk or made now; memory-mapped.
+    """The decoded array for these settings, from the cache or made now; memory-mapped.
 
     Changes to it stay in memory: the file is never written again.
 
@@ -91,7 +91,7 @@ def _fill(
     rows: Callable[[int, int], Pixels],
     progress: Progress | None,
 ) -> None:
-    """Write the rows that are missing after the last whole one."""
+    """Write the rows that follow the last complete one."""
     # Written, not memory-mapped: a full disk is then an error and not the end of the process.
     stream = io.BytesIO()
     described = {"descr": "|u1", "fortran_order": False, "shape": shape}
@@ -131,17 +131,18 @@ def photographs(
     *,
     size: Size,
     fit: Fit = "crop",
+    greyscale: bool = False,
     cache: Path | None = None,
     progress: Progress | None = None,
 ) -> Pixels:
-    """RGB pixels (files, height, width, 3) of files below `base`.
+    """Pixels (files, height, width, 3) of files below `base`, RGB; with `greyscale` of 1 channel.
 
     They are decoded once; changing a file, or the list of files, makes them anew.
     """
     if not names:
         raise InputError(f"'{base}' has no images; unpack the official download there.")
     target = target_of(size, fit, shape_of(base / names[0], named=str(base / names[0])))
-    target = Target(target.height, target.width, 3, target.fit)
+    target = Target(target.height, target.width, 1 if greyscale else 3, target.fit)
 
     def rows(start: int, stop: int) -> Pixels:
         return decode_all(((base / n, str(base / n)) for n in names[start:stop]), target)

@@ -193,7 +193,7 @@ Reader: TypeAlias = Callable[..., Images]
 
 @dataclass(frozen=True, kw_only=True)
 class Dataset:
-    """What is known of a data set before it is read."""
+    """A data set's entry: what is known before it is read."""
 
     name: str
     function: Reader  # (root, **options), or (**options) where `layout` is empty

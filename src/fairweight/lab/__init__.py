@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from fairweight.lab.prediction import predict
     from fairweight.lab.representations.blocks import similarity
     from fairweight.lab.training import distil, train
+    from fairweight.lab.unit_predictions import sensitivity
     from fairweight.lab.variants import compress
 
 __all__ = [
@@ -38,6 +39,7 @@ __all__ = [
     "predict",
     "remove_channels",
     "save",
+    "sensitivity",
     "similarity",
     "spec_of",
     "to_onnx",
@@ -59,6 +61,7 @@ _HOMES = {
     "predict": "prediction",
     "remove_channels": "compression.channels",
     "save": "artifacts",
+    "sensitivity": "unit_predictions",
     "similarity": "representations.blocks",
     "spec_of": "compression.registry",
     "to_onnx": "onnx_models",

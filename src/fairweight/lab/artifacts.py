@@ -312,7 +312,7 @@ def read_card(folder: str | Path) -> Card:
 
 
 def _with_sizes(card: Card, state: Mapping[str, Tensor]) -> Card:
-    """The card, noting smaller layers; an error if its architecture cannot hold the weights."""
+    """The card with sizes of smaller layers; an error if the weights fit no such architecture."""
     if card.architecture is None:
         return card
     with torch.random.fork_rng(devices=[]):

@@ -68,7 +68,7 @@ def moved(images: Tensor, spec: Augment, random: torch.Generator) -> Tensor:
 
 @dataclass(frozen=True)
 class Scaling:
-    """Per channel, what is taken from a pixel (0 to 1) and what the rest is divided by."""
+    """Mean and standard deviation per channel by which pixels (0 to 1) are scaled."""
 
     mean: tuple[float, ...]
     std: tuple[float, ...]
@@ -86,7 +86,7 @@ class Examples:
 
 
 def examples(images: NDArray[np.uint8], labels: NDArray[np.integer]) -> Examples:
-    """Arrays as tensors, after a look at their shapes."""
+    """Arrays as tensors, after a check of their shapes."""
     if images.ndim != 4 or images.dtype != np.uint8:
         raise InputError(
             f"images must be bytes of shape (N, H, W, C), and are {images.dtype} of shape "
@@ -134,7 +134,7 @@ def model_input(
 
 
 def generator(*numbers: int) -> torch.Generator:
-    """Random numbers that belong to these numbers (seed, epoch, step), wherever they are drawn."""
+    """A generator for (seed, epoch, step), the same wherever it is made."""
     made = torch.Generator()
     state = np.random.SeedSequence(list(numbers)).generate_state(1, np.uint64)[0]
     made.manual_seed(int(state >> np.uint64(1)))
@@ -218,8 +218,9 @@ def as_floats(inputs: Any, scaling: Scaling | None, shown: str) -> Tensor:
         return tensor.to(torch.float32)
     if scaling is None:
         raise InputError(
-            f"{shown} does not say how images are scaled, but was given bytes; give scaling= "
-            "(mean and std per channel), or floats as it takes them."
+            f"{shown} does not say how images are scaled, but was given bytes; give mean "
+            "and deviation per channel (--mean and --std, in Python scaling=), or floats as it "
+            "takes them."
         )
     if tensor.dim() != 4 or tensor.shape[-1] != len(scaling.mean):
         raise InputError(
@@ -253,7 +254,7 @@ class Batch:
         return len(self.labels)
 
     def digest(self) -> str:
-        """By which an interrupted run recognises the batch."""
+        """A digest by which an interrupted run recognises the batch."""
         total = hashlib.sha256()
         held = {"inputs": self.inputs, "labels": self.labels, "ids": self.ids, **self.groups}
         for name, values in held.items():

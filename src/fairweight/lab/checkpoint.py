@@ -1,4 +1,4 @@
-"""Where a training run stands, on disk: tensors as safetensors, the rest as JSON, never pickle."""
+"""Checkpoints of a training run: tensors as safetensors, the rest as JSON, never pickle."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def load_checkpoint(
     optimizer: torch.optim.Optimizer,
     run: Mapping[str, Any],
 ) -> tuple[Position, dict[str, Tensor] | None, dict[str, dict[str, Tensor]]] | None:
-    """Put model and optimiser where the run stopped; None if there is nothing to continue.
+    """Restore model and optimiser to where the run stopped; None if there is nothing to continue.
 
     Returns the position, the best weights so far and the companions' states.
     """

@@ -1,4 +1,4 @@
-"""Models of every kind that can be run: modules, functions, folders, ONNX, exported and TFLite."""
+"""Models of every kind that can be run: modules, functions, estimators, folders, files."""
 
 from __future__ import annotations
 
@@ -8,18 +8,21 @@ import os
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any, Protocol, TypeAlias
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
+from torch.export import ExportedProgram
+from torch.utils._python_dispatch import is_traceable_wrapper_subclass
 
 from fairweight.base.trust import require_file
 from fairweight.errors import InputError
 from fairweight.lab.artifacts import CARD, MASKS, WEIGHTS, Card, Outputs, card_from_json, load
 from fairweight.lab.batches import Scaling, as_array, as_floats
 from fairweight.lab.onnx_models import KEY, one_input, unreadable
+from fairweight.tables.canonical import canonical
 
 # Digests by which an interrupted run knows that it goes on with the same models.
 
@@ -27,7 +30,7 @@ CHUNK = 1 << 20
 
 
 def digest_of_files(files: Iterable[Path]) -> str:
-    """Of names and contents of files."""
+    """Digest of the names and contents of files."""
     total = hashlib.sha256()
     for file in files:
         total.update(file.name.encode())
@@ -38,13 +41,35 @@ def digest_of_files(files: Iterable[Path]) -> str:
 
 
 def digest_of_module(model: nn.Module) -> str:
-    """Of a module's structure as it prints itself, and of all its tensors."""
+    """Digest of a module's printed structure and of all its tensors, quantised ones too."""
     total = hashlib.sha256(f"{type(model).__module__}.{model!r}".encode())
+
+    def add(name: str, value: Any) -> None:
+        if isinstance(value, Tensor):
+            value = value.detach().cpu()
+            total.update(f"{name}{value.dtype}{tuple(value.shape)}".encode())
+            if is_traceable_wrapper_subclass(value):  # torchao's, made of plain tensors
+                parts, context = value.__tensor_flatten__()
+                total.update(repr(context).encode())
+                for part in parts:
+                    add(part, getattr(value, part))
+                return
+            if value.is_quantized:  # torch's own: whole numbers, and how they are scaled
+                per_channel = value.qscheme() in (torch.per_channel_affine,)
+                scale = value.q_per_channel_scales() if per_channel else value.q_scale()
+                zero = value.q_per_channel_zero_points() if per_channel else value.q_zero_point()
+                total.update(f"{value.qscheme()}{scale}{zero}".encode())
+                value = value.int_repr()
+            # As bytes, because numpy does not know every type of torch.
+            total.update(value.contiguous().reshape(-1).view(torch.uint8).numpy().tobytes())
+        elif isinstance(value, tuple | list):  # packed weights and biases
+            for place, part in enumerate(value):
+                add(f"{name}.{place}", part)
+        else:
+            total.update(f"{name}{value!r}".encode())
+
     for name, value in model.state_dict().items():
-        total.update(f"{name}{value.dtype}{tuple(value.shape)}".encode())
-        # As bytes, because numpy does not know every type of torch.
-        flat = value.detach().cpu().contiguous().reshape(-1)
-        total.update(flat.view(torch.uint8).numpy().tobytes())
+        add(name, value)
     return total.hexdigest()
 
 
@@ -53,13 +78,14 @@ def digest_of_module(model: nn.Module) -> str:
 
 @dataclass(frozen=True)
 class Loaded:
-    """A model that can be asked.
+    """A model that is ready to predict.
 
     run        a batch of inputs to outputs, one row per example
     classes    names of the outputs in their order; None where the model does not say
     tasks      whether the outputs are several binary tasks; None where it does not say
     outputs    what they are; None where it does not say
     identity   digest of everything that decides the answers; None where that cannot be known
+    by_value   whether whole numbers among the labels are names of classes, not their places
     """
 
     run: Callable[[Any], NDArray[Any]]
@@ -67,6 +93,7 @@ class Loaded:
     tasks: bool | None = None
     outputs: Outputs | None = None
     identity: str | None = None
+    by_value: bool = False
 
 
 # Torch modules in memory.
@@ -108,7 +135,7 @@ def runner(
             ) from error
         finally:
             model.train(training)
-        return output.to(torch.float32).cpu().numpy()
+        return output.detach().to(torch.float32).cpu().numpy()
 
     return run
 
@@ -168,17 +195,24 @@ def in_batches_of(size: int, run: Run) -> Run:
 # `.pt2` files of `torch.export.save`.
 
 
-def open_exported(file: Path, shown: str, *, scaling: Scaling | None, device: str) -> Loaded:
+def open_program(file: Path, shown: str) -> ExportedProgram:
     """An exported program. Torch may unpickle parts of such a file: it must be trusted by name."""
+    if not file.is_file():
+        raise InputError(f"There is no file '{file}'; check the path.")
     require_file(file, shown)
     try:
-        program = torch.export.load(str(file))
+        return torch.export.load(str(file))
     except Exception as error:  # torch raises whatever its archive reader meets
         said = " ".join(str(error).split())[:200]
         raise InputError(
             f"'{file}' cannot be read as an exported program ({said}); write it again with "
             "torch.export.save."
         ) from None
+
+
+def open_exported(file: Path, shown: str, *, scaling: Scaling | None, device: str) -> Loaded:
+    """A model that runs an exported program."""
+    program = open_program(file, shown)
     name = one_input(list(program.graph_signature.user_inputs), shown)
     size = next(n.meta["val"].shape[0] for n in program.graph.nodes if n.name == name)
     module = program.module().to(device)
@@ -194,7 +228,7 @@ def open_exported(file: Path, shown: str, *, scaling: Scaling | None, device: st
                 f"{shown} cannot take a batch of shape {tuple(images.shape)} ({said}); give "
                 "images as it was exported for."
             ) from error
-        return output.to(torch.float32).cpu().numpy()
+        return output.detach().to(torch.float32).cpu().numpy()
 
     run = in_batches_of(size, run_one) if isinstance(size, int) else run_one
     return Loaded(
@@ -264,46 +298,73 @@ _TYPES: dict[str, Any] = {
 }
 
 
+@dataclass(frozen=True)
+class OnnxInput:
+    """How an ONNX file is asked: one input, and one output or `logits`.
+
+    sizes    as the file gives them, text or None where free; empty where it gives none
+    type     of the numbers that it takes
+    """
+
+    name: str
+    sizes: tuple[Any, ...]
+    type: Any
+    output: str
+
+    @classmethod
+    def of(cls, session: Any, shown: str) -> OnnxInput:
+        described = session.get_inputs()
+        name = one_input([held.name for held in described], shown)
+        names = [held.name for held in session.get_outputs()]
+        if len(names) > 1 and LOGITS not in names:
+            listed = ", ".join(f"'{one}'" for one in names)
+            raise InputError(
+                f"{shown} has {len(names)} outputs ({listed}) and none is called '{LOGITS}'; "
+                "export it with one output."
+            )
+        kind = described[0].type
+        if kind not in _TYPES:
+            raise InputError(f"{shown} takes {kind}; a model that takes floats is needed.")
+        output = LOGITS if len(names) > 1 else names[0]
+        return cls(name, tuple(described[0].shape), _TYPES[kind], output)
+
+    def array(self, inputs: Any, scaling: Scaling | None, shown: str) -> NDArray[Any]:
+        """A batch in the type and the order of axes that the file takes; bytes are scaled."""
+        images = as_floats(inputs, scaling, shown).cpu().numpy()
+        if _channels_last(self.sizes) and not _channels_last(images.shape):
+            images = images.transpose(0, 2, 3, 1)
+        return np.ascontiguousarray(images, dtype=self.type)
+
+    def runner(self, session: Any, shown: str) -> Run:
+        """A function from a batch of any size to the file's output."""
+
+        def run(batch: NDArray[Any]) -> NDArray[Any]:
+            try:
+                return np.asarray(session.run([self.output], {self.name: batch})[0])
+            except Exception as error:  # ONNX Runtime's exceptions have no other common base
+                raise InputError(
+                    f"{shown} cannot take a batch of shape {batch.shape}; it takes "
+                    f"{list(self.sizes)}: {' '.join(str(error).split())[:200]}"
+                ) from error
+
+        return run if self.batch_size is None else in_batches_of(self.batch_size, run)
+
+    @property
+    def batch_size(self) -> int | None:
+        """The only size of batches that it takes; None where any."""
+        return self.sizes[0] if self.sizes and isinstance(self.sizes[0], int) else None
+
+
 def open_onnx(file: Path, shown: str, *, scaling: Scaling | None) -> Loaded:
     """A session with as many threads as torch has; one input, and one output or `logits`."""
     session = session_of(file, threads=torch.get_num_threads())
-    described = session.get_inputs()
-    name = one_input([held.name for held in described], shown)
-    names = [held.name for held in session.get_outputs()]
-    if len(names) > 1 and LOGITS not in names:
-        listed = ", ".join(f"'{one}'" for one in names)
-        raise InputError(
-            f"{shown} has {len(names)} outputs ({listed}) and none is called '{LOGITS}'; export "
-            "it with one output."
-        )
-    output = LOGITS if len(names) > 1 else names[0]
-    kind = described[0].type
-    if kind not in _TYPES:
-        raise InputError(f"{shown} takes {kind}; a model that takes floats is needed.")
-    sizes = list(described[0].shape)
+    wanted = OnnxInput.of(session, shown)
     held = session.get_modelmeta().custom_metadata_map.get(KEY)
     card = Card() if held is None else card_from_json(held, f"The card in '{file}'")
     scaling = card.preprocessing or scaling
-
-    def run_one(batch: NDArray[Any]) -> NDArray[Any]:
-        try:
-            return np.asarray(session.run([output], {name: batch})[0])
-        except Exception as error:  # ONNX Runtime's exceptions have no other common base
-            raise InputError(
-                f"{shown} cannot take a batch of shape {batch.shape}; it takes {sizes}: "
-                f"{' '.join(str(error).split())[:200]}"
-            ) from error
-
-    run = run_one if not isinstance(sizes[0], int) else in_batches_of(sizes[0], run_one)
-
-    def predict(inputs: Any) -> NDArray[Any]:
-        images = as_floats(inputs, scaling, shown).cpu().numpy()
-        if _channels_last(sizes) and not _channels_last(images.shape):
-            images = images.transpose(0, 2, 3, 1)
-        return run(np.ascontiguousarray(images, dtype=_TYPES[kind]))
-
+    run = wanted.runner(session, shown)
     return Loaded(
-        run=predict,
+        run=lambda inputs: run(wanted.array(inputs, scaling, shown)),
         classes=card.classes or None,
         tasks=card.tasks if card.classes else None,
         outputs=None if held is None else card.outputs,
@@ -335,9 +396,62 @@ def _channels_last(sizes: Sequence[Any]) -> bool:
     return sizes[3] in few and sizes[1] not in few
 
 
-# Any model as it was given: a module, a function, or a path, by its kind.
+# Classifiers of scikit-learn, and of packages that have its methods.
 
-Model: TypeAlias = nn.Module | Loaded | Callable[[Any], Any] | str | os.PathLike[str]
+
+def open_estimator(estimator: Any, shown: str) -> Loaded:
+    """A fitted classifier: probabilities where it gives them, else its predictions.
+
+    Labels are the values that it was fitted on. Where these are 0, 1, 2 …, places say the same.
+    """
+    held = getattr(estimator, "classes_", None)
+    if held is None:
+        raise InputError(
+            f"{shown} is a {type(estimator).__name__} without classes_: it is no classifier, or it "
+            "was not fitted; fit it, or give a function of a batch that returns classes."
+        )
+    if isinstance(held, list):
+        raise InputError(
+            f"{shown} predicts {len(held)} labels at once; give one estimator per label."
+        )
+    values = np.asarray(held)
+    classes = tuple(canonical(value) or "" for value in values.tolist())
+    in_places = values.dtype.kind == "b" or values.tolist() == list(range(len(values)))
+    has_shares = hasattr(estimator, "predict_proba")
+
+    def run(inputs: Any) -> NDArray[Any]:
+        batch = as_array(inputs) if isinstance(inputs, Tensor) else inputs
+        try:
+            if has_shares:
+                return np.asarray(estimator.predict_proba(batch), dtype=np.float64)
+            predicted = np.asarray(estimator.predict(batch))
+        except (ValueError, TypeError) as error:
+            said = " ".join(str(error).split())[:200]
+            raise InputError(
+                f"{shown} cannot take a batch of shape {np.shape(batch)} ({said}); give rows of "
+                "the features that it was fitted on: (N, features)."
+            ) from error
+        return np.array([canonical(value) for value in predicted.tolist()], dtype=object)
+
+    return Loaded(
+        run=run,
+        classes=classes,
+        tasks=False,
+        outputs="probabilities" if has_shares else None,
+        by_value=not in_places,
+    )
+
+
+# Any model as it was given: a module, a function, an estimator, or a path, by its kind.
+
+
+class Estimator(Protocol):
+    """A fitted classifier of scikit-learn."""
+
+    def predict(self, rows: Any, /) -> Any: ...
+
+
+Model: TypeAlias = nn.Module | Loaded | Callable[[Any], Any] | Estimator | str | os.PathLike[str]
 
 PICKLES = frozenset({".pt", ".pth", ".ckpt", ".bin", ".pkl", ".pickle", ".joblib"})
 KINDS = (
@@ -349,7 +463,7 @@ KINDS = (
 def open_model(
     given: Model, name: str, *, scaling: Scaling | None = None, device: str = "cpu"
 ) -> Loaded:
-    """A model that can be asked.
+    """Open a model of any kind, so that it is ready to predict.
 
     Parameters
     ----------
@@ -377,9 +491,11 @@ def open_model(
             return as_array(output)
 
         return Loaded(run=run)
+    if hasattr(given, "predict"):
+        return open_estimator(given, shown)
     raise InputError(
-        f"{shown} is given as {type(given).__name__}; give a module, a function of a batch, or a "
-        f"path: {KINDS}."
+        f"{shown} is given as {type(given).__name__}; give a module, a function of a batch, a "
+        f"scikit-learn classifier, or a path: {KINDS}."
     )
 
 

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 
 def learning_rate(spec: Training, at: float) -> float:
-    """The rate after `at` epochs (fractions are steps within an epoch).
+    """The learning rate after `at` epochs (fractions are steps within an epoch).
 
     >>> spec = Training(epochs=10, lr=0.4, schedule="cosine", warmup_epochs=2)
     >>> [round(learning_rate(spec, at), 3) for at in (0, 1, 2, 6, 10)]
@@ -61,7 +61,7 @@ STEP = 1.0  # a class with an error of 1 in an epoch gains a factor of e on one 
 
 
 class Weighting:
-    """What an example weighs, by its class, or by its value of every attribute.
+    """The weight of an example, by its class, or by its value of every attribute.
 
     Weights are (tasks, values), with a mean over the training examples of 1, so that a learning
     rate means what it means without them. A single label is one task. `worst-class` is the
@@ -78,7 +78,7 @@ class Weighting:
         self._wrong = torch.zeros_like(self._counts)
 
     def before_epoch(self) -> None:
-        """Take account of the errors of the epoch before; then count anew."""
+        """Update the weights by the errors of the last epoch, and start a new count."""
         if not self._follows:
             return
         error = self._wrong / self._seen.clamp(min=1)
@@ -108,7 +108,7 @@ class Weighting:
         return (weights[tasks, values] * each).mean()
 
     def state_dict(self) -> dict[str, Tensor]:
-        """What the next epoch depends on."""
+        """The state that the next epoch depends on."""
         return {"weights": self.weights, "seen": self._seen, "wrong": self._wrong}
 
     def load_state_dict(self, state: Mapping[str, Tensor]) -> None:
@@ -147,7 +147,7 @@ Progress = Callable[[dict[str, float], int, int], None]
 
 @dataclass(frozen=True)
 class Trained:
-    """The model with the weights that were kept, how it was fed, and how it went."""
+    """The model with its selected weights, its scaling, and its history."""
 
     model: nn.Module
     scaling: Scaling
@@ -338,7 +338,7 @@ def _finish_epoch(
     position: Position,
     best: dict[str, Tensor] | None,
 ) -> dict[str, Tensor] | None:
-    """Look at the validation images, and keep the weights if none were better."""
+    """Evaluate on the validation images, and keep the weights if they are the best so far."""
     epoch, sparsity = position.epoch, _zeros(model)
     if validation is not None:
         numbers = evaluate(model, validation, scaling, loss=spec.loss, device=device)
@@ -367,7 +367,7 @@ def _updates(pruner: Pruner | None) -> int:
 
 
 def _forget_if_rewound(optimizer: torch.optim.Optimizer, times: int) -> None:
-    """Momentum belongs to the weights that were left behind."""
+    """Clear the optimiser's momentum after a rewind: it belongs to the earlier weights."""
     if times:
         optimizer.state.clear()
 

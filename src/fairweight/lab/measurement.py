@@ -171,7 +171,7 @@ def measure(
 
 
 def _described(card: Card) -> dict[str, Any]:
-    """What the card says: which model it is, what was done to it, and by whom it was taught."""
+    """What the card says: which model it is, how it was compressed, and its teacher."""
     compression = card.compression
     quantised = compression.get("quantisation") or {}
     row = {

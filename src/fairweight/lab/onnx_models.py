@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import logging
 import warnings
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import torch
 from torch import Tensor, nn
+from torch.export import ExportedProgram
 
 from fairweight.base.files import atomic_file
 from fairweight.errors import InputError
@@ -60,7 +62,7 @@ def read_onnx(path: str | Path) -> onnx.ModelProto:
 
 
 def unreadable(file: str | Path, error: Exception) -> InputError:
-    """What to say of a file that is no ONNX model, or only the first part of one."""
+    """The error for a file that is no ONNX model, or a truncated one."""
     said = " ".join(str(error).split())[:200]
     return InputError(
         f"'{file}' cannot be read as an ONNX model ({said}); it may be cut off or of another "
@@ -163,13 +165,8 @@ def _export(network: nn.Module, example: Tensor) -> onnx.ModelProto:
     # An example of one image would be taken as a model for single images.
     traced = torch.cat([example, example]) if len(example) == 1 else example
     batch = torch.export.Dim("batch")
-    # Without the exporter's remarks on its own parts and on optional packages.
-    logger = logging.getLogger("torch.onnx")
-    level = logger.level
-    logger.setLevel(logging.ERROR)
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
+        with _quiet_exporter():
             program = torch.onnx.export(
                 network,
                 (traced,),
@@ -184,10 +181,38 @@ def _export(network: nn.Module, example: Tensor) -> onnx.ModelProto:
             f"torch cannot export this model to ONNX ({_first_line(error)}); a forward pass "
             "without branches on values, and with any batch size, can be exported."
         ) from None
-    finally:
-        logger.setLevel(level)
     assert program is not None
     return program.model_proto
+
+
+def program_to_onnx(program: ExportedProgram, shown: str) -> onnx.ModelProto:
+    """An exported program as an ONNX model, with the batch sizes that it was exported for."""
+    try:
+        with _quiet_exporter():
+            made = torch.onnx.export(
+                program, input_names=[INPUT], output_names=[OUTPUT], dynamo=True, verbose=False
+            )
+    except torch.onnx.errors.OnnxExporterError as error:
+        raise InputError(
+            f"torch cannot convert {shown} to ONNX ({_first_line(error)}); export the module "
+            "itself with torch.onnx.export, and give that file."
+        ) from None
+    assert made is not None
+    return made.model_proto
+
+
+@contextmanager
+def _quiet_exporter() -> Iterator[None]:
+    """Without the exporter's remarks on its own parts and on optional packages."""
+    logger = logging.getLogger("torch.onnx")
+    level = logger.level
+    logger.setLevel(logging.ERROR)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            yield
+    finally:
+        logger.setLevel(level)
 
 
 def _first_line(error: Exception) -> str:
@@ -206,6 +231,8 @@ WEIGHTED: Mapping[str, tuple[int, int | None]] = {
     "QLinearConv": (3, 5),
     "QLinearMatMul": (3, 5),
 }
+# What a file has that holds short integers already.
+QUANTISED = WEIGHTED.keys() - {"Conv", "Gemm", "MatMul"} | {"QuantizeLinear", "DequantizeLinear"}
 PASSED = frozenset(("Transpose", "Reshape", "Identity", "QuantizeLinear", "Cast"))
 
 

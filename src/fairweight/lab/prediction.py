@@ -106,15 +106,18 @@ def predict(
     ----------
     models
         Variant to model, to a list of models (seeds 0, 1, ...), or to a dictionary from seed to
-        model. A model is a torch module, a function of a batch's inputs, a folder that `train` or
+        model. A model is a torch module (also quantised by torch or torchao, or compiled), a
+        function of a batch's inputs, a fitted scikit-learn classifier, a folder that `train` or
         `compress` wrote, or a path to .safetensors, .onnx, .pt2, .tflite or a Hugging Face folder.
         Or a list of paths, `models/dense-0` or `int8=model.onnx`: variants and seeds are those of
         the models' cards, and a name that is given replaces the variant.
     batches
         Any iterable of (inputs, labels), (inputs, labels, ids), or dictionaries with `image`,
         `label`, and if wanted `example_id` and group columns. Inputs are floats as the models
-        take them, or bytes (N, H, W, C), which are scaled as each model says. Labels are places
-        of classes or their names, or (N, tasks) with 0 and 1. Or the images of a data set
+        take them, or bytes (N, H, W, C), which are scaled as each model says; of an estimator the
+        rows that it takes: `[(X_test, y_test)]`. Labels are places of classes or their names (of
+        an estimator the values it was fitted on), or (N, tasks) with 0 and 1. Or the images of a
+        data set
         (`fairweight.data.load`). By default the data that the cards of a list of models name.
     out
         A Parquet file, written as the predictions are made. An interrupted run goes on when it is
@@ -285,7 +288,7 @@ def model_files(given: Sequence[str | Path | ModelFile] | str | Path) -> list[Mo
             card = read_card(path.parent)
         if name is None and card is None:
             raise InputError(
-                f"'{path}' does not say what it is called; write NAME={path}, such as int8={path}."
+                f"'{path}' has no variant name; write NAME={path}, such as int8={path}."
             )
         variant = name if name is not None else (card or Card()).variant
         same = [one.seed for one in found if one.variant == variant]

@@ -91,7 +91,7 @@ class PredictionFile:
                 file.write(text or "")
 
     def has(self, digest: str) -> bool:
-        """Whether the next batch is there already; an error if another one is in its place."""
+        """Whether the next batch was written before; an error if another one was."""
         if self._taken >= len(self._done):
             return False
         if self._done[self._taken] != digest:
@@ -103,7 +103,7 @@ class PredictionFile:
         return True
 
     def add(self, digest: str, rows: pa.Table) -> None:
-        """Take the rows of the next batch; they are on disk a few seconds later."""
+        """Add the rows of the next batch; they reach the disk within seconds."""
         self._pending.append(rows)
         self._digests.append(digest)
         waited = time.monotonic() - self._since
@@ -111,7 +111,7 @@ class PredictionFile:
             self.flush()
 
     def flush(self) -> None:
-        """Put on disk what has been taken."""
+        """Write the collected rows to disk."""
         if self._pending:
             table = stacked(self._pending)
             held = {**(table.schema.metadata or {}), BATCHES: json.dumps(self._digests).encode()}

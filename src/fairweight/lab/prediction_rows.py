@@ -1,4 +1,4 @@
-"""The rows of a prediction table: what several models say about one batch."""
+"""The rows of a prediction table: predictions of several models for one batch."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def kind_of_outputs(outputs: NDArray[Any], *, tasks: bool, shown: str) -> Output
 def read_outputs(
     outputs: NDArray[Any], *, n: int, tasks: int | None, kind: Outputs | None, shown: str
 ) -> tuple[Answers, Outputs | None]:
-    """The answers of one batch of `n` examples, and what the outputs were taken for.
+    """Predictions for a batch of `n` examples, and whether outputs are logits or probabilities.
 
     Parameters
     ----------
@@ -153,7 +153,7 @@ POSITIVE_NAMES = frozenset({"1", "true", "yes"})
 
 @dataclass
 class OpenModel:
-    """One model on its way through the batches."""
+    """One model and its state while it predicts batch by batch."""
 
     variant: str
     seed: int
@@ -220,7 +220,7 @@ class PredictionRows:
         return table
 
     def _in_common_order(self, member: OpenModel, answers: Answers, several: bool) -> Answers:
-        """Answers in the order of the common classes, where the model has an order of its own."""
+        """Predictions in the order of the common classes, where the model's order differs."""
         held = answers.probabilities
         own = member.model.classes or self.names
         if several or held is None:
@@ -244,6 +244,8 @@ class PredictionRows:
 
     def _places(self, labels: NDArray[Any]) -> NDArray[Any]:
         """Labels as places of classes; text stays text where no classes are known."""
+        if labels.dtype.kind in "iu" and any(member.model.by_value for member in self.members):
+            labels = labels.astype(str)
         if labels.dtype.kind in "iu":
             least, most = int(labels.min(initial=0)), int(labels.max(initial=0))
             if least < 0 or (self.names is not None and most >= len(self.names)):

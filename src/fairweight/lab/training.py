@@ -19,7 +19,7 @@ from fairweight.lab import loop
 from fairweight.lab.artifacts import Card, load, read_card, save
 from fairweight.lab.batches import Examples, Scaling, generator, model_input
 from fairweight.lab.compression.pruner import Pruner, Spec
-from fairweight.lab.compression.registry import fields_of, method_of, spec_from
+from fairweight.lab.compression.registry import fields_of, method_of, spec_from, spec_of
 from fairweight.lab.distillation.distiller import (
     Distiller,
     Teacher,
@@ -173,7 +173,7 @@ def _checkpoint(out: str | Path) -> Path:
 
 
 def _checked(device: str) -> str:
-    """The device, if torch has it."""
+    """The device; an error if torch does not have it."""
     try:
         torch.empty(0, device=device)
     except (RuntimeError, AssertionError) as error:
@@ -186,7 +186,7 @@ def _checked(device: str) -> str:
 
 
 def first_seed(seed: int) -> int:
-    """Of the first weights: apart from that of the order of images, which the same seed decides."""
+    """The seed of the first weights, separate from that of the order of images."""
     return int(torch.randint(2**62, (1,), generator=generator(seed)))
 
 
@@ -252,11 +252,14 @@ def _few(classes: tuple[str, ...]) -> str:
 DENSE = "dense"
 
 
-Method: TypeAlias = Pruning | Quantization | Mapping[str, Any]
+# A spec, its fields with the key `method`, or a method's name where no field must be given.
+Method: TypeAlias = Pruning | Quantization | Mapping[str, Any] | str
 
 
 def named_method(given: Method) -> tuple[str, Any]:
     """The name of a method (or of a recipe, as it was given) and its spec."""
+    if isinstance(given, str):
+        return given, spec_of(given)
     if isinstance(given, Mapping):
         spec = spec_from(given)
         return str(given["method"]), spec
@@ -270,7 +273,7 @@ def variant_name(
     *,
     after: str = DENSE,
 ) -> str:
-    """What was done to a model, behind what was done before.
+    """The name of a compressed variant; after an earlier compression, both names.
 
     >>> from fairweight.specs.compression import GlobalMagnitude, NOfM
     >>> variant_name("global-magnitude", GlobalMagnitude(sparsity=0.95))
@@ -283,7 +286,7 @@ def variant_name(
 
 
 def taught_name(name: str, distillation: Distillation | None) -> str:
-    """The same with the losses of a teacher.
+    """The name with the losses of its teacher, if it has one.
 
     >>> taught_name("dense", Distillation(losses="at+kd"))
     'dense-at-kd'
@@ -500,7 +503,7 @@ def distil(
 
 
 def _with_loss(training: Training, prepared: Prepared) -> Training:
-    """Attributes are learnt with a binary loss each; there is no other way to read their labels."""
+    """Attributes are learnt with a binary loss each, classes with cross-entropy."""
     return replace(training, loss="binary" if prepared.train.multi_label else "cross-entropy")
 
 

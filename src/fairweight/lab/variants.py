@@ -15,7 +15,9 @@ from torch import Tensor, nn
 
 from fairweight.errors import InputError
 from fairweight.lab.artifacts import Card, load, plain
-from fairweight.lab.batches import as_array, batches_of, model_input
+from fairweight.lab.batches import Scaling, as_array, batches_of, model_input
+from fairweight.lab.compressed_file import CompressedFile, compress_file, is_model_file
+from fairweight.lab.compression.calibration import calibration_rows
 from fairweight.lab.compression.channels import remove_channels as channels_removed
 from fairweight.lab.compression.pruner import Pruner, prune
 from fairweight.lab.compression.quantisation import Int8Model
@@ -81,6 +83,19 @@ def compress(
 ) -> Made: ...
 
 
+@overload
+def compress(
+    model: str | Path,
+    spec: Method,
+    data: Any,
+    *,
+    out: str | Path,
+    variant: str | None = None,
+    root: str | Path | None = None,
+    scaling: Scaling | None = None,
+) -> CompressedFile: ...
+
+
 def compress(
     model: nn.Module | str | Path,
     spec: Method,
@@ -94,32 +109,38 @@ def compress(
     teacher: str | Path | None = None,
     variant: str | None = None,
     root: str | Path | None = None,
+    scaling: Scaling | None = None,
     prepared: Prepared | None = None,
     onnx: bool = False,
     checkpoint: Path | None = None,
     device: str = "cpu",
     overwrite: bool = False,
     progress: Progress | None = None,
-) -> nn.Module | Int8Model | Made:
-    """A compressed copy of a model: of a folder as a folder (or ONNX file), of a module in memory.
+) -> nn.Module | Int8Model | Made | CompressedFile:
+    """A compressed copy: of a folder a folder (or ONNX file), of a file a file, of a module one.
 
     The model itself stays as it is.
 
     Parameters
     ----------
     model
-        A folder that `train` or `compress` wrote, or a torch module from images (N, C, H, W) to
-        logits.
+        A folder that `train` or `compress` wrote, an ONNX file or a .pt2 file of any architecture
+        (a .pt2 file inside `fairweight.base.trust.trusting(files=[...])` only), or a torch module
+        that returns logits.
     spec
-        A dictionary with `method` and its fields, or a spec of `fairweight.specs.compression`
-        (`GlobalMagnitude(sparsity=0.9)`, `Int8Static()`).
+        The name of a method (`"int8-static"`), a dictionary with `method` and its fields, or a spec
+        of `fairweight.specs.compression` (`GlobalMagnitude(sparsity=0.9)`, `Int8Static()`).
     data
         Of a folder: what the copy is finetuned and judged on, by default the model's own data. Of
-        a module: batches of inputs as it takes them, or (inputs, labels); int8 needs them, for the
-        shape and the ranges of activations (training examples).
+        a module or a file: an array of inputs as the model takes them, or batches of inputs or of
+        (inputs, labels), such as a DataLoader; int8-static needs them, for the ranges of
+        activations (training examples), and a module for the shape of its inputs. Of a file also
+        the name or spec of a data set, or its images.
     out
         The folder of the compressed model; of int8, the ONNX file. A module has none: its copy is
         returned.
+    scaling
+        Of a file that does not say it: how bytes of images are scaled.
     training
         How the copy is finetuned; schedules that prune while training need it.
     rewind
@@ -136,7 +157,8 @@ def compress(
 
     Returns
     -------
-    `Made` (path, card, test accuracy) of a folder. Of a module one with masks
+    `Made` (path, card, test accuracy) of a folder, `CompressedFile` (path, sizes, agreement with
+    the source) of a file. Of a module one with masks
     (`fairweight.lab.masks.bake` makes the zeros permanent), or of int8 a function of batches that
     runs in ONNX Runtime and can be saved as a file.
 
@@ -155,9 +177,22 @@ def compress(
                 "A module in memory is compressed at once, and its copy is returned: leave out and "
                 "training away, or give the folder of a model (fairweight.lab.save writes one)."
             )
-        return _in_memory(model, found, wanted, data)
+        return _in_memory(
+            getattr(model, "_orig_mod", model), found, wanted, data
+        )  # compiled or not
     if out is None:
         raise InputError(f"The copy of '{model}' needs a place; give out: a folder or a file.")
+    if is_model_file(model):
+        if training or rewind or remove_channels or distillation or teacher or onnx:
+            raise InputError(
+                f"'{model}' is an exported file, which cannot be trained further; leave out "
+                "training, rewind, remove_channels, distillation, teacher and onnx."
+            )
+        return compress_file(
+            model, found, wanted, data, out=out, scaling=scaling, root=root, variant=variant
+        )
+    if scaling is not None:
+        raise InputError(f"The card of '{model}' says how pixels are scaled; leave scaling out.")
     if training is not None:
         training = as_spec(Training, training, "The finetuning", "epochs")
     if distillation is not None:
@@ -240,7 +275,7 @@ def _check(
     remove_channels: bool,
     distillation: Distillation | None,
 ) -> None:
-    """Whether what is asked for goes together."""
+    """Raise where the request's parts contradict each other."""
     if found.trains == "never" and (training or remove_channels or distillation):
         raise InputError(
             f"{name} acts on a finished model; it takes no epochs and no teacher, and removes no "
@@ -316,8 +351,9 @@ def _as_file(
     scaling = card.preprocessing
     assert scaling is not None  # checked by `compress`
     example = timed_example(as_examples(prepared.test), scaling)
-    first = as_examples(prepared.train).images[: spec.calibration_examples]
-    inputs = np.ascontiguousarray(model_input(first, scaling).numpy())
+    rows = torch.from_numpy(calibration_rows(prepared.train, spec))
+    chosen = as_examples(prepared.train).images[rows]
+    inputs = np.ascontiguousarray(model_input(chosen, scaling).numpy())
     with tempfile.TemporaryDirectory(prefix="fairweight-") as folder:
         compressed = _exported(network, example, Path(folder), method, spec, inputs, card)
         opened = open_onnx(compressed, "The compressed model", scaling=None)
@@ -384,10 +420,10 @@ def _first(data: Iterable[Any], examples: int) -> Tensor:
     taken: list[Tensor] = []
     for given in batches:
         array = as_array(given[0] if isinstance(given, tuple | list) else given)
-        if array.ndim != 4 or array.dtype.kind != "f":
+        if array.ndim < 2 or array.dtype.kind != "f":
             raise InputError(
-                f"A batch of data is {array.dtype} of shape {array.shape}; give floats "
-                "(N, C, H, W), scaled as the model takes them."
+                f"A batch of data is {array.dtype} of shape {array.shape}; give floats as the "
+                "model takes them: (N, C, H, W) of images, (N, columns) of tables."
             )
         taken.append(torch.from_numpy(np.ascontiguousarray(array, dtype=np.float32)))
         if sum(len(batch) for batch in taken) >= examples:

@@ -208,7 +208,7 @@ def pretrained_file(model: Model, given: Iterable[str | Path] = ()) -> Pretraine
 
 
 def sha256_of(file: Path) -> str:
-    """The digest of a file of weights; of a manifest, of all that it names."""
+    """The digest of a file of weights; for a manifest, of all files that it names."""
     try:
         held = [bytes_ for _, bytes_ in _manifest_parts(file)] if file.suffix == ".json" else []
     except UNREADABLE as error:

@@ -45,13 +45,14 @@ def metadata(
             made["base_model_relation"] = relation or own
     tags = {"quantized": ["quantized"], "finetune": ["pruned"]}.get(own or "", [])
     made["tags"] = ["fairweight", "model-compression", *tags]
-    made["metrics"] = ["accuracy", "recall"]
+    main = result.primary
+    made["metrics"] = ["accuracy", "recall"] if result.classes else [main]
     first = next((given["name"] for given in result.provenance.inputs if given.get("name")), None)
     name = shown(row.get("dataset", first or "evaluation data"), LENGTH)
     # The lab's data are images; what others audit is not known.
     kind = "image-classification" if "dataset" in row else "other"
     metrics = []
-    for metric, by in (("accuracy", "overall"), ("accuracy", "group"), ("recall", "class")):
+    for metric, by in ((main, "overall"), (main, "group"), ("recall", "class")):
         rows = select(result, variant, metric, by)
         rows = at_task(rows, result, None) if by == "overall" else rows
         for row in records(rows[is_ok(rows) & rows["compressed"].notna()])[:MOST]:
@@ -111,6 +112,65 @@ def to_yaml(value: Any, indent: int = 0) -> str:
     return text
 
 
+def to_eval_results(
+    result: AuditResult,
+    dataset_id: str,
+    task_id: str = "default",
+    variant: str | None = None,
+    *,
+    revision: str | None = None,
+    source_url: str | None = None,
+) -> str:
+    """The accuracy of a variant as an entry for `.eval_results/NAME.yaml`, in percent.
+
+    An entry has one number; what the audit knows beside it (both sides, the group that lost most)
+    is in its notes.
+    """
+    name = one_variant(result, variant)
+    if not dataset_id.strip() or "/" not in dataset_id:
+        raise InputError(
+            f"dataset_id (--dataset-id) cannot be '{dataset_id}'; give the id of a data set on the "
+            "hub, such as cais/hle."
+        )
+    rows = at_task(select(result, name, "accuracy", "overall"), result, None)
+    (row,) = records(rows)
+    low, high = (100 * float(row[column]) for column in ("ci_low", "ci_high"))
+    notes = (
+        f"accuracy in percent of {shown(name, LENGTH)}, {count(row['n'])} examples; "
+        f"{shown(result.baseline, LENGTH)} has {100 * row['baseline']:.2f}; change "
+        f"{100 * row['shift']:+.2f} points, 95 % [{low:+.2f}, {high:+.2f}]"
+    )
+    groups = select(result, name, "accuracy", "group")
+    groups = groups[is_ok(groups)]
+    if len(groups):
+        worst = records(groups.loc[[groups["shift"].idxmin()]])[0]
+        notes += (
+            f"; lowest change of a group: {shown(worst['group'], LENGTH)} "
+            f"{100 * worst['shift']:+.2f} points, all groups at once "
+            f"[{100 * worst['sim_low']:+.2f}, {100 * worst['sim_high']:+.2f}]"
+        )
+    entry: dict[str, Any] = {
+        "dataset": {"id": dataset_id, "task_id": task_id}
+        | ({"revision": revision} if revision else {}),
+        "value": round(100 * float(row["compressed"]), 4),
+        "date": result.provenance.created,
+    }
+    if source_url:
+        entry["source"] = {"url": source_url, "name": "fairweight"}
+    return to_yaml([entry | {"notes": notes}])
+
+
+def one_variant(result: AuditResult, variant: str | None) -> str:
+    """The variant that a card is about, which must be named where there are several."""
+    if variant is None and len(result.variants) > 1:
+        names = ", ".join(f"'{shown(name, 40)}'" for name in result.variants[:10])
+        raise InputError(
+            f"A card is about one variant, and this audit has {len(result.variants)} ({names}); "
+            "say which (--variant NAME)."
+        )
+    return variant_of(result, variant)
+
+
 ROWS = 30
 _MEASURED = {
     "sparsity": "share of weights that are 0",
@@ -138,19 +198,14 @@ def to_card(
     relation
         One of `quantized`, `finetune`, `adapter`, `merge`; by default what the variants table says.
     """
-    if variant is None and len(result.variants) > 1:
-        names = ", ".join(f"'{shown(name, 40)}'" for name in result.variants[:10])
-        raise InputError(
-            f"A card is about one variant, and this audit has {len(result.variants)} ({names}); "
-            "say which (--variant NAME)."
-        )
     if relation is not None and relation not in RELATIONS:
         raise InputError(
-            f"relation cannot be '{shown(relation, 40)}'; the hub accepts {', '.join(RELATIONS)}."
+            f"relation cannot be '{shown(relation, 40)}'; use what the hub accepts: "
+            f"{', '.join(RELATIONS)}."
         )
     if base_model is not None and (not base_model.strip() or not base_model.isprintable()):
         raise InputError("base_model must be the id of a model on the hub; give OWNER/NAME.")
-    made = view(result, [variant_of(result, variant)])
+    made = view(result, [one_variant(result, variant)])
     section = made.sections[0]
     origin = f", made from {escaped(base_model)}" if base_model is not None else ""
     baseline = escaped(shown(section.baseline))
@@ -163,9 +218,7 @@ def to_card(
     measured = {words: float(row[key]) for key, words in _MEASURED.items() if key in row}
     lines += [""] if measured else []
     lines += [f"- {words}: {number(value)}" for words, value in measured.items()]
-    lines += ["", "## Bias, Risks, and Limitations", "", f"**{escaped(made.headline)}**"]
-    lines += [] if made.beyond is None else ["", escaped(made.beyond)]
-    lines.append("")
+    lines += ["", "## Bias, Risks, and Limitations", "", f"**{escaped(made.headline)}**", ""]
     sides = [("", section.said), *((f"{side.title}: ", side.said) for side in section.sides)]
     lines += [
         f"- {escaped(whose + line)}"
@@ -176,7 +229,7 @@ def to_card(
         for line in one.lines
     ]
     lines += ["", *(f"{escaped(line)}\n" for line in section.scope)]
-    lines += ["## Evaluation", "", escaped(made.facts), ""]
+    lines += ["## Evaluation", "", f"{escaped(made.brief.compared)}.", ""]
     (standing,) = ranked(made.findings)
     shifts = standing.verdict.shifts
     floors = any(not missing(change.noise_floor) for change in shifts)

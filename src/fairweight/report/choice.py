@@ -35,15 +35,17 @@ def choice_sentences(choice: Choice) -> list[str]:
     """Who may be the best, who is near it, what was chosen, and what is not known."""
     asked, rows = choice.asked, records(choice.tables["choice"])
     if choice.none_qualifies:
-        assert choice.nearest is not None
-        name, missed = choice.nearest
-        by = ", ".join(f"{what} by {number(short)}" for what, short in missed.items())
-        which = f"None of {count(len(rows))} variants qualifies"
+        which = f"None of {count(len(rows))} variants qualifies."
         if len(rows) == 1:
-            which = "The only variant does not qualify"
-        return [f"{which}. The nearest is {shown(name)}, which misses {by}."]
+            which = "The only variant does not qualify."
+        told = [which, *_policy(choice)]
+        if choice.nearest is not None:
+            name, missed = choice.nearest
+            by = ", ".join(f"{what} by {number(short)}" for what, short in missed.items())
+            told.append(f"The nearest is {shown(name)}, which misses {by}.")
+        return told
 
-    told: list[str] = []
+    told = []
     qualifying = [row for row in rows if row["qualifies"]]
     noisy = any(objective.term.noisy for objective in asked.objectives)
     several = asked.weights is not None and len(choice.qualifying) > 1 and noisy
@@ -67,10 +69,12 @@ def choice_sentences(choice: Choice) -> list[str]:
                 f"Probability of being {margin(choice)} the best: {', '.join(parts)}{more}."
             )
 
-    among_whom = f"{count(len(choice.qualifying))} of {count(len(rows))} variants that meet every "
-    among_whom += "requirement"
-    if not asked.requirements:
-        among_whom = counted(len(rows), "variant")
+    among_whom = counted(len(rows), "variant")
+    demands = ["meet every requirement"] if asked.requirements else []
+    demands += ["pass the policy"] if asked.verdicts is not None else []
+    if demands:
+        among_whom = f"{count(len(choice.qualifying))} of {count(len(rows))} variants that "
+        among_whom += " and ".join(demands)
     aims = ", ".join(f"{AIMS[o.aim]} {o.name}" for o in asked.objectives)
     if choice.chosen is None:
         on = [row for row in rows if row["frontier"] == "frontier"]
@@ -112,8 +116,22 @@ def choice_sentences(choice: Choice) -> list[str]:
                 f"It keeps {names} by less than noise; fairweight gate decides about limits with "
                 "a stated error."
             )
+    told += _policy(choice)
     told.append(_confirmed(choice) if choice.n_confirmed else SELECTED)
     return told
+
+
+def _policy(choice: Choice) -> list[str]:
+    """Who does not pass the policy; the baseline is what the others are compared with."""
+    verdicts = choice.asked.verdicts
+    if verdicts is None:
+        return []
+    said = []
+    for outcome, words in (("fail", "Fails the policy"), ("cannot tell", "The policy cannot tell")):
+        names = [shown(name) for name, found in verdicts.items() if found == outcome]
+        if names:
+            said.append(f"{words}: {', '.join(names)}.")
+    return said or ["Every variant passes the policy."]
 
 
 def _confirmed(choice: Choice) -> str:
@@ -231,6 +249,9 @@ def _ranked_table(choice: Choice) -> Table:
         if not row["qualifies"]:
             noise = ", within noise" if row["variant"] in nearly else ""
             remark = f"does not qualify{noise}"
+            outcome = (asked.verdicts or {}).get(row["variant"], "pass")
+            if outcome != "pass":
+                remark = f"policy: {outcome}"
         elif row["chosen"]:
             remark = "chosen"
         elif row["tied"]:
@@ -282,6 +303,7 @@ def to_json(choice: Choice, command: str | None = None) -> str:
             for o, weight in zip(asked.objectives, weights, strict=True)
         ],
         "requirements": [requirement.shown for requirement in asked.requirements],
+        "verdicts": None if asked.verdicts is None else dict(asked.verdicts),
         "nearest_miss": None
         if choice.nearest is None
         else {"variant": choice.nearest[0], "misses": choice.nearest[1]},

@@ -69,6 +69,9 @@ TITLES = {
     "exemplars": "Exemplars",
     "risk": "Risk from the dense models alone",
     "slices": "Slices",
+    "sensitivity": "Units of the network",
+    "mixed_precision": "Mixed precision beside others of its size",
+    "mixed_precision_steps": "Units that returned to float",
     "example_properties": "Properties of lost examples",
     "individuals": "Individuals",
     "individual_fits": "Lines through individuals",
@@ -88,7 +91,7 @@ TITLES = {
 }
 _IMAGES = ("exemplar_images", "tilt_example")  # drawn, and too large for cells
 _SHARES = ("share", "accuracy", "baseline", "compressed", "uncertain", "floor", "matched")
-_SHIFTS = ("shift", "excess")
+_SHIFTS = ("shift", "excess", "recovered", "contrast", "against")
 # Numbers in another unit: the floor of a distance, shifts of metrics of every kind.
 _PLAIN = {("similarity_points", "floor"), ("attributes", "shift"), ("settings", "shift")}
 

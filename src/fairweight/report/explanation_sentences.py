@@ -17,7 +17,6 @@ from fairweight.report.figures.inputs import (
     cut_name,
     cuts,
     property_label,
-    status_note,
     usual_cut,
     why_unknown,
 )
@@ -35,6 +34,7 @@ from fairweight.report.numbers import (
     signed,
     value_of,
 )
+from fairweight.report.unit_sentences import mixed_sentences, unit_sentences
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -127,6 +127,8 @@ def sentences_by_variant(result: AuditResult) -> dict[str | None, list[str]]:
             for name, frame in result.explanations.items()
         }
         said[variant] = [
+            *unit_sentences(tables.get("sensitivity")),
+            *mixed_sentences(result.explanations.get("mixed_precision")),
             *_about_exemplars(tables, alpha, members),
             *_about_losses(tables, variant, alpha, result.notes),
         ]
@@ -159,16 +161,15 @@ def _about_exemplars(tables: dict[str, pd.DataFrame], alpha: float, members: str
         if missing(row["n_exemplars"]):
             yield f"exemplars{task}: {why_unknown(row) or 'cannot tell'}."
             continue
-        said = (
-            f"{count(row['n_exemplars'])} of {count(row['n_examples'])} examples "
-            f"({percent(real(row['share']))}) are exemplars{task}, {cut_name(*way)}"
-        )
+        some = f"{count(row['n_exemplars'])} of {count(row['n_examples'])} examples"
+        some += f" ({percent(real(row['share']))}){task}"
+        said = f"on {some} the typical compressed model disagrees with the typical dense one"
+        if way[0] != "modal":
+            said = f"on {some} predictions differ most ({cut_name(*way)})"
         floor, matched = real(row["floor"]), real(row.get("matched"))
         if missing(floor):
-            why = status_note(row)
-            more = "" if why is None else f" ({shown(why)})"
-            unknown = worded("how many retraining alone gives is not known", members)
-            yield f"{said}; {unknown}{more}."
+            unknown = worded("cannot be compared with retraining", members)
+            yield f"{said}; {unknown}: too few dense models."
             continue
         given = percent(floor)
         ends = [real(row[name]) for name in ("floor_low", "floor_high")]
@@ -176,12 +177,9 @@ def _about_exemplars(tables: dict[str, pd.DataFrame], alpha: float, members: str
             given += f" [{percent(ends[0])}, {percent(ends[1])}]"
         p = real(row["p_retraining"])
         if not missing(p):
-            word = "more than retraining" if p <= alpha else "no evidence of more than retraining"
+            word = "more than retraining" if p <= alpha else "not shown to be more than retraining"
             given += f"; {worded(word, members)} ({p_value(p)})"
-        yield (
-            f"{said}; in splits with fewer members compression gives {percent(matched)} and "
-            f"{alone} {given}."
-        )
+        yield f"{said}; with fewer members: {percent(matched)}, {alone} {given}."
     for task, rows in _tasks(tables.get("exemplar_accuracy")):
         way = usual_cut(rows)
         parts = {row["part"]: row for row in records(at_cut(rows, way))}
@@ -189,8 +187,8 @@ def _about_exemplars(tables: dict[str, pd.DataFrame], alpha: float, members: str
         if inside is None or others is None or missing(inside["shift"]):
             continue
         yield (
-            f"on exemplars ({cut_name(*way)}, n = {count(inside['n'])}){task} accuracy goes from "
-            f"{percent(real(inside['baseline']))} to {percent(real(inside['compressed']))}, "
+            f"accuracy on exemplars ({cut_name(*way)}, n = {count(inside['n'])}){task}: "
+            f"{percent(real(inside['baseline']))} → {percent(real(inside['compressed']))}, "
             f"{_in_points(inside, 'shift')}; on the others {_in_points(others, 'shift')}."
         )
     for task, every in _tasks(tables.get("enrichment")):
@@ -205,6 +203,9 @@ def _about_exemplars(tables: dict[str, pd.DataFrame], alpha: float, members: str
             if not known:
                 reasons = [reason for r in kind_rows if (reason := Status.of(r["status"]).reason)]
                 because = f" ({shown(reasons[0])})" if reasons else ""
+                if reasons and "exemplar" in reasons[0]:
+                    yield f"{words} {among}: not compared ({shown(reasons[0])})."
+                    continue
                 yield (
                     f"{words} {among} cannot be compared with {alone}{because}; their shares may "
                     "reflect difficulty alone."
@@ -212,7 +213,7 @@ def _about_exemplars(tables: dict[str, pd.DataFrame], alpha: float, members: str
                 continue
             beyond = [row for row in known if real(row["p_adjusted"]) <= alpha]
             if not beyond:
-                yield f"{words} {among}: as with {alone}."
+                yield f"{words} {among}: no more than {alone} shows."
             for row in sorted(beyond, key=lambda row: real(row["p_adjusted"]))[:SOME]:
                 more = "more" if real(row["ratio"]) > 1 else "less"
                 name = row["group"] if words == "groups" else f"class {row['class']}"
@@ -221,8 +222,8 @@ def _about_exemplars(tables: dict[str, pd.DataFrame], alpha: float, members: str
                 ratio += _limits(row["ratio_low"], row["ratio_high"])
                 yield (
                     f"{shown(name, 80)} is {more} common {among} than with {alone}: odds ratio "
-                    f"{odds}; at equal numbers of members {ratio} times that of "
-                    f"{worded('retraining', members)} "
+                    f"{odds}, n = {count(row['n_exemplars'])}; with as many members {ratio} times "
+                    f"that of {worded('retraining', members)} "
                     f"({number(real(row['retraining_odds_ratio']))}), "
                     f"{p_value(real(row['p_adjusted']))} corrected."
                 )
@@ -230,10 +231,11 @@ def _about_exemplars(tables: dict[str, pd.DataFrame], alpha: float, members: str
     for task, rows in _tasks(tables.get("risk")):
         scored = [row for row in records(rows) if not missing(row["auc"])]
         for row in sorted(scored, key=lambda row: -real(row["auc"]))[:1]:
+            score = shown(str(row["score"]).replace("_", " "))
             yield (
-                f"from the dense models alone, exemplars{task} are best found by "
-                f"{shown(str(row['score']).replace('_', ' '))}, AUC {number(real(row['auc']))}"
-                f"{_limits(row['auc_low'], row['auc_high'])}."
+                f"{score} best predicts which predictions change{task}: AUC "
+                f"{number(real(row['auc']))}{_limits(row['auc_low'], row['auc_high'])}, "
+                f"n = {count(row['n_exemplars'])}."
             )
 
 
@@ -254,7 +256,7 @@ def _about_losses(
             said = note.removeprefix(f"{variant}: ")
             yield shown(said[0].lower() + said[1:], 200)
         if not unsearched:
-            yield "no slice found that pays in excess."
+            yield "no slice lost clearly more than the rest."
     confirmed = [row for row in rows if Status.of(row["status"]).kind == "confirmed"]
     for row in confirmed[:SOME]:
         yield (
@@ -266,7 +268,7 @@ def _about_losses(
     if len(rows) > len(confirmed):
         yield (
             f"{count(len(rows) - len(confirmed))} of {count(len(rows))} slices found in one half "
-            "of the data are not confirmed in the other."
+            "of the data were not confirmed in the other."
         )
     for task, own in _tasks(tables.get("individuals")):
         shifts = [real(s) for s in own["shift_shrunk"].tolist() if not missing(s)]
@@ -275,9 +277,8 @@ def _about_losses(
         lost = int((own["shift_high"] < 0).sum())
         low, high = min(shifts), max(shifts)
         yield (
-            f"shrunken shifts of {count(len(shifts))} individuals{task} lie between "
-            f"{points(low, high)} and {points(high, low)}; the interval of {count(lost)} lies "
-            "below 0."
+            f"{count(len(shifts))} individuals{task} change by {points(low, high)} to "
+            f"{points(high, low)} (shrunken); a loss is shown for {count(lost)}."
         )
     frame = tables.get("example_properties")
     rows = [] if frame is None else [r for r in records(frame) if not missing(r["effect"])]
@@ -289,8 +290,7 @@ def _about_losses(
         ends = bracket(real(row["low"]), real(row["high"]), decimals=2)
         name = shown(property_label(str(row["property"])), 80)
         yield (
-            f"{name} is associated with being lost {more} "
-            "often among what the dense models got right: log odds "
+            f"{name}: examples that the dense models got right are lost {more} often; log odds "
             f"{signed(real(row['effect']), 2)} {ends} {per}, "
             f"{p_value(real(row['p_adjusted']))} corrected."
         )
@@ -298,7 +298,7 @@ def _about_losses(
     rest = [shown(property_label(str(row["property"])), 80) for row in rows if row not in told]
     if rest:
         some = ", ".join(rest[:SOME]) + (" …" if len(rest) > SOME else "")
-        yield f"no evidence of an association with being lost: {some}."
+        yield f"no clear link with lost predictions: {some}."
 
 
 def _about_classes(result: AuditResult) -> Iterator[str]:
@@ -325,7 +325,7 @@ def _about_classes(result: AuditResult) -> Iterator[str]:
                 f"({errors}, other terms held equal)."
             )
         else:
-            yield f"No evidence that the accuracy of a class goes with {words}: {value} ({errors})."
+            yield f"No clear link of class accuracy with {words}: {value} ({errors})."
 
 
 def _more(total: int, table: str) -> Iterator[str]:
@@ -378,28 +378,25 @@ def _helped(changes: pd.DataFrame, kind: str) -> str:
     present = changes[changes["shift"].notna()]
     metric = next((m for m in AIMS[kind] if (present["metric"] == m).any()), None)
     if metric is None:
-        return "whether it helps cannot be told, what it is for is not estimable here."
+        return "cannot tell whether it helps: what it is meant to improve cannot be estimated here."
     aim = present[present["metric"] == metric]
     whole = aim[aim["by"] == "overall"]
     rows = records(aim if whole.empty else whole)
     better = [row for row in rows if row["verdict"] == "better"]
     worse = [row for row in rows if row["verdict"] == "worse"]
-    best = {"one": ", best at 1,", "zero": ", best at 0,"}.get(registered(metric).better, "")
+    best = {"one": " (best at 1)", "zero": " (best at 0)"}.get(registered(metric).better, "")
     name = f"{label_of(metric)}{best}"
     right, wrong = (f"{count(len(part))} of {count(len(rows))} rows" for part in (better, worse))
     if better and not worse:
-        return f"it helps, {name} moves the right way in {right}: {_some(better)}."
+        return f"it helps: {name} improves in {right}: {_some(better)}."
     if better:
         return (
-            f"it helps some, {name} moves the right way in {right} ({_some(better)}) "
-            f"and the wrong way in {wrong} ({_some(worse)})."
+            f"it helps some: {name} improves in {right} ({_some(better)}) "
+            f"and gets worse in {wrong} ({_some(worse)})."
         )
     if worse:
-        return f"it does not help, {name} moves the wrong way in {wrong}: {_some(worse)}."
-    return (
-        f"it is not shown to help, {name} is nowhere shown to be better on other examples too: "
-        f"{_some(rows)}."
-    )
+        return f"it does not help: {name} gets worse in {wrong}: {_some(worse)}."
+    return f"no clear improvement of {name}: {_some(rows)}."
 
 
 def _worse(changes: pd.DataFrame) -> str:
@@ -410,7 +407,7 @@ def _worse(changes: pd.DataFrame) -> str:
     n = int(changes["by"].isin(["group", "class"]).sum())
     comparisons = counted(n, "comparison")
     if not parts:
-        told = f"no group or class is shown to be worse in {comparisons}"
+        told = f"no group or class got clearly worse ({comparisons})"
     else:
         told = f"worse in {count(len(parts))} of {comparisons} by group and class, " + (
             _some(parts)

@@ -5,9 +5,9 @@ Structure only; `report.sentences` puts it into words for terminal, page and not
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeVar
 
 from fairweight.auditing.metrics import confirmatory
 from fairweight.auditing.metrics import metric as registered
@@ -15,6 +15,7 @@ from fairweight.auditing.result import Scope, at_task, is_ok, of_scope, records,
 from fairweight.auditing.schema import Status
 from fairweight.base.wording import missing, real, text, whole
 from fairweight.report.members import RETRAINED, members_of
+from fairweight.report.numbers import Unit
 from fairweight.tables.names import split_group
 
 if TYPE_CHECKING:
@@ -34,15 +35,14 @@ UNTESTED = "no test was made"
 
 
 def lead_families() -> list[tuple[str, Kind]]:
-    """The confirmatory families by group and by class; in all a higher value is better.
+    """The confirmatory families by group and by class: of classes, and of any outcome.
 
-    >>> lead_families()
-    [('accuracy', 'group'), ('recall', 'class')]
+    >>> lead_families()[0], lead_families()[-1]
+    (('accuracy', 'group'), ('recall', 'class'))
     """
     kinds: tuple[Kind, Kind] = ("group", "class")
     return [
-        (name, kind) for kind in kinds for name, held in confirmatory()
-        if held == kind and registered(name).better == "higher"
+        (name, kind) for kind in kinds for name, held in confirmatory() if held == kind
     ]  # fmt: skip
 
 
@@ -68,11 +68,33 @@ class Change:
     noise_floor: float  # 95 % of the changes between two such sets of baseline members are smaller
     churn: float  # share of predictions that became wrong or right
     column: str | None = None  # of a group in the lead: its group column, or columns
+    label: str | None = None  # of a class: its name, where the class itself is a code
 
     @property
     def key(self) -> tuple[str, str, str | None]:
         """Whom it speaks of, in every scope."""
         return self.kind, self.name, self.task
+
+    @property
+    def gains(self) -> tuple[float, float, float]:
+        """Shift and limits on the scale on which more is better."""
+        if registered(self.metric).better == "lower":
+            return -self.shift, -self.high, -self.low
+        return self.shift, self.low, self.high
+
+    @property
+    def gain(self) -> float:
+        return self.gains[0]
+
+    @property
+    def is_loss(self) -> bool:
+        """Whether the limits lie on the harmful side of 0."""
+        return self.gains[2] < 0
+
+    @property
+    def is_gain(self) -> bool:
+        """Whether the limits lie on the good side of 0."""
+        return self.gains[1] > 0
 
 
 @dataclass(frozen=True)
@@ -108,12 +130,12 @@ class ScopeFinding:
     @property
     def loses(self) -> tuple[Change, ...]:
         """Whose simultaneous limits lie below 0."""
-        return tuple(payer for payer in self.shifts if payer.high < 0)
+        return tuple(payer for payer in self.shifts if payer.is_loss)
 
     @property
     def gains(self) -> tuple[Change, ...]:
         """Whose simultaneous limits lie above 0."""
-        return tuple(payer for payer in self.shifts if payer.low > 0)
+        return tuple(payer for payer in self.shifts if payer.is_gain)
 
     @property
     def pays_more(self) -> tuple[Change, ...]:
@@ -121,16 +143,25 @@ class ScopeFinding:
 
         Whoever merely gained less than the others does not pay.
         """
-        falls = {payer.key for payer in self.shifts if payer.shift < 0}
+        falls = {payer.key for payer in self.shifts if payer.gain < 0}
         return tuple(
-            p for p in self.excesses if p.p <= self.alpha and p.shift < 0 and p.key in falls
+            p for p in self.excesses if p.p <= self.alpha and p.gain < 0 and p.key in falls
+        )
+
+    @property
+    def gained_less(self) -> tuple[Change, ...]:
+        """Who gained, or stayed as it was, and is shown to fall behind the rest all the same."""
+        falls = {payer.key for payer in self.shifts if payer.gain < 0}
+        stays = {payer.key for payer in self.shifts} - falls
+        return tuple(
+            p for p in self.excesses if p.p <= self.alpha and p.gain < 0 and p.key in stays
         )
 
     @property
     def most(self) -> Change | None:
         """Who loses most: the largest shown loss among those shown to lose more than the rest."""
         paying = {payer.key for payer in self.pays_more}
-        return min((p for p in self.loses if p.key in paying), key=lambda p: p.shift, default=None)
+        return min((p for p in self.loses if p.key in paying), key=lambda p: p.gain, default=None)
 
     def apart(self, column: ColumnChange) -> tuple[Change, ...]:
         """Whose change is shown to differ from the rest of this column, the clearest first."""
@@ -165,7 +196,7 @@ def verdict(result: AuditResult, variant: str, scope: Scope, alpha: float) -> Sc
         p = real(part.loc[is_ok(part), "excess_p_adjusted"].min())
         if not missing(p):
             columns.append(ColumnChange("class", "classes", text(whose), p, p <= alpha, None))
-    overall = at_task(select(result, variant, "accuracy", "overall", scope), result, None)
+    overall = at_task(select(result, variant, result.primary, "overall", scope), result, None)
     status = Status.of(overall["status"].iloc[0] if len(overall) else None)
     return ScopeFinding(
         variant=variant,
@@ -298,6 +329,7 @@ class Blind:
     detectable: float  # least loss found with 80 % power; NaN where no loss would be
     reference: float
     n_needed: float
+    label: str | None = None
 
 
 @dataclass(frozen=True)
@@ -308,6 +340,7 @@ class Small:
     name: str
     n: int | None
     reason: str
+    label: str | None = None
 
 
 @dataclass(frozen=True)
@@ -319,6 +352,56 @@ class Open:
     task: str | None
     n: int | None
     largest: float  # the largest loss that the data do not rule out
+    label: str | None = None
+
+
+@dataclass(frozen=True)
+class Parts:
+    """How many classes and how many groups something is about, and what they are called."""
+
+    classes: int
+    groups: int
+
+    @classmethod
+    def of(cls, parts: Iterable[Change | Open]) -> Parts:
+        """The classes and groups among these."""
+        kinds = [part.kind for part in parts]
+        return cls(kinds.count("class"), kinds.count("group"))
+
+    @property
+    def number(self) -> int:
+        return self.classes + self.groups
+
+    @property
+    def one(self) -> str:
+        """One of them, in a sentence.
+
+        >>> Parts(10, 6).one, Parts(10, 0).one, Parts(0, 6).one
+        ('class or group', 'class', 'group')
+        """
+        if bool(self.classes) == bool(self.groups):
+            return "class or group"
+        return "group" if self.groups else "class"
+
+    @property
+    def many(self) -> str:
+        """All of them, counted.
+
+        >>> Parts(10, 6).many, Parts(1, 0).many
+        ('16 classes and groups', '1 class')
+        """
+        plural = {"class or group": "classes and groups", "class": "classes", "group": "groups"}
+        return f"{self.number:,} {self.one if self.number == 1 else plural[self.one]}"
+
+    def share(self, some: int) -> str:
+        """So many of them.
+
+        >>> [Parts(5, 6).share(n) for n in (0, 4, 11)]
+        ['none of 11 classes and groups', '4 of 11 classes and groups', 'all 11 classes and groups']
+        """
+        if some == self.number > 1:
+            return f"all {self.many}"
+        return f"{some:,} of {self.many}" if some else f"none of {self.many}"
 
 
 @dataclass(frozen=True)
@@ -327,28 +410,27 @@ class RuledOut:
 
     margin: float
     number: int
-    of: int
+    parts: Parts
     shown: int
     open: tuple[Open, ...]  # the largest possible loss first
     largest: float  # the largest loss that is not ruled out anywhere; NaN where it is not known
 
     @property
-    def whom(self) -> str:
-        """For how many, in words.
+    def of(self) -> int:
+        """How many classes and groups were tested."""
+        return self.parts.number
 
-        >>> [RuledOut(0.02, n, 11, 0, (), 0.1).whom for n in (0, 4, 11)]
-        ['none of 11 classes and groups', '4 of 11 classes and groups', 'all 11 classes and groups']
-        """
-        many = f"{self.of:,} classes and groups"
-        if self.number == self.of:
-            return f"all {many}"
-        return f"{f'{self.number:,}' if self.number else 'none'} of {many}"
+    @property
+    def whom(self) -> str:
+        """For how many, in words."""
+        return self.parts.share(self.number)
 
 
 def margin_of(result: AuditResult) -> float:
     """The loss that matters, as a fraction; version 0.1.0 called it the reference shift."""
     options = result.provenance.options
-    return float(options.get("margin", options.get("reference_shift", 0.02)))
+    held = options.get("margin", options.get("reference_shift", 0.02))
+    return float("nan") if held is None else float(held)
 
 
 def ruled_out(result: AuditResult, model: ScopeFinding) -> RuledOut | None:
@@ -356,13 +438,14 @@ def ruled_out(result: AuditResult, model: ScopeFinding) -> RuledOut | None:
 
     A loss beyond the margin is shown where the limits of the lead (`model`) lie below it.
     """
-    number, of, margin = 0, 0, margin_of(result)
-    beyond = {payer.key for payer in model.shifts if payer.high < -margin}
+    number, margin = 0, margin_of(result)
+    sizes: dict[Kind, int] = {"group": 0, "class": 0}
+    beyond = {payer.key for payer in model.shifts if payer.gains[2] < -margin}
     left: list[Open] = []
     for metric, kind in lead_families():
         rows = select(result, model.variant, metric, kind)
         rows = rows[is_ok(rows) & rows["family"].notna() & rows["loss_ruled_out"].notna()]
-        of += len(rows)
+        sizes[kind] += len(rows)
         number += int(rows["loss_ruled_out"].sum())
         power = result.power
         power = power[(power["variant"] == model.variant) & (power["metric"] == metric)]
@@ -374,12 +457,13 @@ def ruled_out(result: AuditResult, model: ScopeFinding) -> RuledOut | None:
             task, name = text(row["task"]), str(row[kind])
             largest = reach.get((task, name), float("nan"))
             left.append(Open(kind, name, task, whole(row["n"]), largest))
-    if not of:
+    if not any(sizes.values()):
         return None
     left.sort(key=lambda o: 0.0 if missing(o.largest) else -o.largest)
     still = tuple(o for o in left if (o.kind, o.name, o.task) not in beyond)
     largest = left[0].largest if left else float("nan")
-    return RuledOut(margin, number, of, len(left) - len(still), still, largest)
+    parts = Parts(sizes["class"], sizes["group"])
+    return RuledOut(margin, number, parts, len(left) - len(still), still, largest)
 
 
 def blind(result: AuditResult, variant: str) -> tuple[tuple[Blind, ...], int]:
@@ -392,17 +476,25 @@ def blind(result: AuditResult, variant: str) -> tuple[tuple[Blind, ...], int]:
     found: list[Blind] = []
     watched = 0
     for metric, kind in lead_families():
-        power = frame[(frame["metric"] == metric) & (frame["by"] == kind)]
-        watched += len(power)
-        # Told are those with limits beside 0, and those where a loss of that size is ruled out.
+        # Whoever was too small to be tested is listed elsewhere.
         rows = select(result, variant, metric, kind)
+        small = {(text(r["task"]), str(r[kind])) for r in records(rows[~is_ok(rows)])}
+        power = frame[(frame["metric"] == metric) & (frame["by"] == kind)]
+        tested = [r for r in records(power) if (text(r["task"]), str(r[kind])) not in small]
+        watched += len(tested)
+        # Told are those with limits beside 0, and those where a loss of that size is ruled out.
         above = rows["loss_ruled_out"].fillna(False).astype(bool)
-        told = rows[(rows["sim_high"] < 0) | (rows["sim_low"] >= -abs(reference)) | above]
+        lower = registered(metric).better == "lower"
+        worst, best = ("sim_high", "sim_low") if lower else ("sim_low", "sim_high")
+        sign = -1 if lower else 1
+        told = rows[(sign * rows[best] < 0) | (sign * rows[worst] >= -abs(reference)) | above]
         settled = set(zip(map(text, told["task"]), told[kind].astype(str), strict=True))
-        for row in records(power):
+        for row in tested:
             task, name = text(row["task"]), str(row[kind])
             detectable = abs(real(row["min_detectable_shift"]))
             matters = abs(real(row["reference_shift"]))
+            if missing(matters):  # no loss was said to matter
+                continue
             if (task, name) in settled or (not missing(detectable) and detectable <= matters):
                 continue
             needed = real(row["n_needed"])
@@ -469,6 +561,7 @@ class Finding:
     allowed: tuple[Allowed, ...] = ()  # excess allowing for it, the most harmed first
     leak: str | None = None  # what its teacher saw beyond its own training set
     runs: tuple[RunValues, ...] = ()  # every member's accuracy, of both sides
+    unit: Unit = Unit()  # noqa: RUF009
 
     @property
     def verdicts(self) -> tuple[ScopeFinding, ...]:
@@ -476,6 +569,16 @@ class Finding:
         if self.method is None or self.method.reason is not None:
             return (self.model,)
         return (self.model, self.method)
+
+
+def unit_of_audit(result: AuditResult) -> Unit:
+    """In what the main number of an audit is written."""
+    if result.outcome is None:
+        return Unit()
+    name = result.outcome.name
+    if result.outcome.denominator is not None:
+        name += f" per {result.outcome.denominator}"
+    return Unit(name, share=result.outcome.binary)
 
 
 def findings(result: AuditResult) -> tuple[Finding, ...]:
@@ -494,7 +597,7 @@ def find(result: AuditResult, variant: str | None = None) -> Finding:
     name = variant_of(result, variant)
     options = result.provenance.options
     alpha = float(options.get("alpha", 0.05))
-    overall = at_task(select(result, name, "accuracy", "overall"), result, None)
+    overall = at_task(select(result, name, result.primary, "overall"), result, None)
     sides = [
         (whole(row["n_seeds_baseline"]) or 1, whole(row["n_seeds_compressed"]) or 1)
         for row in records(overall, ("n_seeds_baseline", "n_seeds_compressed"))
@@ -503,7 +606,8 @@ def find(result: AuditResult, variant: str | None = None) -> Finding:
 
     families = [verdict(result, name, "model", alpha)]
     model, method = lead_verdict(result, families[0]), None
-    if of_scope(result.results[result.results["variant"] == name], "method").any():
+    own = result.results["variant"] == name
+    if (own & of_scope(result.results, "method")).any():
         family = verdict(result, name, "method", alpha)
         families += [] if family.reason is not None else [family]
         method = lead_verdict(result, family)
@@ -516,6 +620,13 @@ def find(result: AuditResult, variant: str | None = None) -> Finding:
     if len(frame):
         frame = frame[(frame["variant"] == name) & (frame["corrected_low"] < 0)]
         frame = frame.sort_values("corrected_low", kind="stable")
+    # Classes are shown by their names where they have any.
+    names = dict(options.get("class_names") or {})
+    model = _named_scope(model, names)
+    method = None if method is None else _named_scope(method, names)
+    certain = ruled_out(result, model)
+    if certain is not None:
+        certain = replace(certain, open=_named(certain.open, names))
     return Finding(
         variant=name,
         baseline=result.baseline,
@@ -526,12 +637,12 @@ def find(result: AuditResult, variant: str | None = None) -> Finding:
         members=members,
         model=model,
         method=method,
-        families=tuple(families),
+        families=tuple(_named_scope(family, names) for family in families),
         one_rate=bool(len(result.lead)),
-        ruled_out=ruled_out(result, model),
-        blind=unseen,
+        ruled_out=certain,
+        blind=_named(unseen, names),
         n_watched=n_watched,
-        small=small(result, name),
+        small=_named(small(result, name), names),
         clustered=bool(result.results["n_clusters"].notna().any()),
         label_error=float(options.get("group_error") or 0.0),
         allowed=tuple(
@@ -539,7 +650,29 @@ def find(result: AuditResult, variant: str | None = None) -> Finding:
             for r in records(frame)
         ),
         leak=leaks(result.variants_table, (name,)).get(name),
-        runs=tuple(values_of(result.per_seed, side) for side in (result.baseline, name)),
+        runs=tuple(
+            values_of(result.per_seed, side, result.primary) for side in (result.baseline, name)
+        ),
+        unit=unit_of_audit(result),
+    )
+
+
+Named = TypeVar("Named", Change, Blind, Open, Small)
+
+
+def _named(parts: tuple[Named, ...], names: Mapping[str, str]) -> tuple[Named, ...]:
+    """The same with the names of classes."""
+    if not names:
+        return parts
+    return tuple(
+        replace(part, label=names.get(part.name)) if part.kind == "class" else part
+        for part in parts
+    )
+
+
+def _named_scope(scope: ScopeFinding, names: Mapping[str, str]) -> ScopeFinding:
+    return replace(
+        scope, shifts=_named(scope.shifts, names), excesses=_named(scope.excesses, names)
     )
 
 
@@ -558,24 +691,24 @@ class Standing:
     def loses_overall(self) -> bool:
         """Whether accuracy is shown to fall."""
         change = self.verdict.overall
-        return change is not None and not missing(change.high) and change.high < 0
+        return change is not None and not missing(change.high) and change.is_loss
 
     @property
     def overall(self) -> float:
-        """The shift of accuracy; 0 where it is not known."""
+        """The gain overall (a loss is negative); 0 where it is not known."""
         change = self.verdict.overall
-        return 0.0 if change is None or missing(change.shift) else change.shift
+        return 0.0 if change is None or missing(change.shift) else change.gain
 
     @property
     def order(self) -> tuple[int, float]:
         """Where it stands among others: first how clearly somebody loses, then how much."""
         verdict = self.verdict
         if verdict.most is not None:
-            return 0, verdict.most.shift
+            return 0, verdict.most.gain
         if self.loses_overall or verdict.loses:
             return 1, self.overall
         if verdict.pays_more:
-            return 2, verdict.pays_more[0].shift
+            return 2, verdict.pays_more[0].gain
         return 3, self.overall
 
 

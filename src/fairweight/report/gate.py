@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from fairweight.auditing.gate.verdict import Verdict
     from fairweight.specs.policy import Policy
 
+OF_VARIANT = "variant"  # a row about the variants table, not about predictions
 ORDER = {"fail": 0, "cannot tell": 1, "pass": 2}
 
 
@@ -30,7 +32,20 @@ def headline(verdict: Verdict) -> str:
     """The outcome, over how many variants."""
     tried = len(verdict.variants)
     which = f"{verdict.require} of {tried} variants must pass" if tried > 1 else "1 variant tried"
-    return f"{verdict.outcome.upper()} ({which})"
+    aside = (
+        ("not judged, excluded by the policy", verdict.excluded),
+        ("not judged, too small", verdict.skipped),
+    )
+    parts = [which, *(f"{what}: {_listed(names)}" for what, names in aside if names)]
+    return f"{verdict.outcome.upper()} ({'; '.join(parts)})"
+
+
+NAMED = 8  # groups that the first line names
+
+
+def _listed(names: Sequence[str]) -> str:
+    more = f" and {count(len(names) - NAMED)} more" if len(names) > NAMED else ""
+    return ", ".join(map(shown, names[:NAMED])) + more
 
 
 def passing(verdict: Verdict) -> str | None:
@@ -42,21 +57,17 @@ def passing(verdict: Verdict) -> str | None:
 
 
 def standing(verdict: Verdict, variant: str) -> str:
-    """How a variant fares: its outcome and the number of endpoints behind it."""
+    """How a variant fares: its outcome and the number of checks behind it."""
     rows = verdict.rows[verdict.rows["variant"] == variant]
-    counts = [
-        f"{count(int((rows['decision'] == decision).sum()))} {decision}"
+    numbers = {
+        decision: int((rows["decision"] == decision).sum())
         for decision in ("pass", "fail", "cannot tell")
-    ]
-    equivalent = int(rows["equivalent"].sum())
-    alike = f"; {count(equivalent)} equivalent" if equivalent else ""
+    }
+    counts = [f"{count(number)} {decision}" for decision, number in numbers.items() if number]
     return (
         f"{shown(variant)}: {verdict.variants[variant]} "
-        f"({counted(len(rows), 'endpoint')}: {', '.join(counts)}{alike})"
+        f"({counted(len(rows), 'check')}: {', '.join(counts)})"
     )
-
-
-EQUIVALENT = " Equivalent: the interval lies within ± margin."
 
 
 def confidence_of(verdict: Verdict) -> str:
@@ -70,7 +81,7 @@ def how_to_read(verdict: Verdict, *, bounds: bool = False) -> str:
     words = f"Intervals: {confidence_of(verdict)}, one-sided error {error}."
     if bounds:
         words = f"Each bound is wrong in at most {error} of cases."
-    return words + (EQUIVALENT if verdict.rows["equivalent"].any() else "")
+    return words
 
 
 def _alpha(verdict: Verdict) -> float:
@@ -88,6 +99,8 @@ def subject(row: dict[str, Any]) -> str:
     >>> subject(row), subject(row | {"class": None, "task": "smiling"})
     ('recall of class 3', 'recall overall (task smiling)')
     """
+    if row.get("by") == OF_VARIANT:
+        return shown(row["metric"])
     group, cls, task = (text(row[key]) for key in ("group", "class", "task"))
     of = f"class {shown(cls)}" if cls is not None else shown(group) if group else "overall"
     joint = " " if of == "overall" else " of "
@@ -96,20 +109,40 @@ def subject(row: dict[str, Any]) -> str:
 
 
 def endpoint_name(row: dict[str, Any]) -> str:
-    """What an endpoint speaks of and what is asked of it, as the policy has it.
+    """What is checked, and its limit.
 
     >>> row = {"metric": "recall", "by": "class", "group": None, "class": "3", "task": None}
     >>> endpoint_name(row | {"criterion": "margin", "limit": 0.02})
-    'recall of class 3, margin 0.02'
+    'recall of class 3, margin 2 points'
     """
-    return f"{subject(row)}, {row['criterion']} {row['limit']:g}"
+    return f"{subject(row)}, {limit_of(row)}"
+
+
+def limit_of(row: dict[str, Any]) -> str:
+    """What the policy allows, in the metric's unit.
+
+    >>> limit_of({"metric": "recall", "criterion": "min", "limit": 0.8})
+    'min 80 %'
+    >>> limit_of({"metric": "kappa", "criterion": "margin", "limit": 0.02})
+    'margin 0.02'
+    """
+    criterion, limit = row["criterion"], row["limit"]
+    if criterion == "recovery":
+        return f"recovery {100 * limit:g} %"
+    if not is_share(row["metric"]):
+        return f"{criterion} {limit:g}"
+    if criterion != "margin":
+        return f"{criterion} {100 * limit:g} %"
+    return f"margin {100 * limit:g} point{'' if limit == 0.01 else 's'}"
 
 
 def interval(row: dict[str, Any]) -> str:
-    """The estimate with the interval that decides, in the unit of the policy."""
-    if row["low"] is None and row["high"] is None:
-        return number(row["estimate"])
-    return f"{number(row['estimate'])} [{number(row['low'])}, {number(row['high'])}]"
+    """The estimate with the interval that decides, in points and percent."""
+    ends = [real(row[name]) for name in ("estimate", "low", "high")]
+    if row["low"] is None and row["high"] is None and not is_share(row["metric"]):
+        return number(ends[0])
+    write = shift_of if row["criterion"] in ("margin", "recovery") else value_interval
+    return write(row["metric"], *ends)
 
 
 def with_interval(row: dict[str, Any]) -> str:
@@ -119,14 +152,9 @@ def with_interval(row: dict[str, Any]) -> str:
     ...        "decision": "pass", "criterion": "margin", "estimate": -0.002, "low": -0.01,
     ...        "high": 0.006}
     >>> with_interval(row)
-    'recall of class 3: −0.2 points [−1.0, +0.6], margin 0.02: pass'
+    'recall of class 3: −0.2 points [−1.0, +0.6], margin 2 points: pass'
     """
-    ends = [real(row[name]) for name in ("estimate", "low", "high")]
-    write = shift_of if row["criterion"] in ("margin", "recovery") else value_interval
-    return (
-        f"{subject(row)}: {write(row['metric'], *ends)}, {row['criterion']} {row['limit']:g}: "
-        f"{row['decision']}"
-    )
+    return f"{subject(row)}: {interval(row)}, {limit_of(row)}: {row['decision']}"
 
 
 def deciding_bound(row: dict[str, Any]) -> str:
@@ -139,15 +167,18 @@ def deciding_bound(row: dict[str, Any]) -> str:
     >>> deciding_bound(row | {"decision": "fail", "bound": -0.0523})
     'loss is at least 5.2 points; limit 2'
     >>> deciding_bound(row | {"decision": "cannot tell", "bound": -0.0301, "certifiable": 0.0301})
-    'loss is at most 3.1 points; limit 2; these data certify a margin of 0.0302'
+    'loss may be up to 3.1 points; limit 2'
     >>> deciding_bound(row | {"criterion": "min", "limit": 0.8, "threshold": 0.8, "bound": 0.912})
     'at least 91.2 %; floor 80 %'
     """
-    from fairweight.auditing.gate.verdict import NAMES, above, below
+    from fairweight.auditing.gate.verdict import NAMES
 
     if row["bound"] is None:
         return shown(row["reason"])
     bound, threshold, criterion = float(row["bound"]), float(row["threshold"]), row["criterion"]
+    if row.get("by") == OF_VARIANT:  # a number of the variants table, which has no interval
+        most = "at most" if criterion == "max" else "at least"
+        return f"{_measured(bound)}; {most} {_measured(threshold)}"
     entry = metric(row["metric"])
     lower = entry.better == "lower"
     # A fail is shown from the other side: the good end of the interval is beyond the limit.
@@ -157,6 +188,8 @@ def deciding_bound(row: dict[str, Any]) -> str:
         size, allowed = _scaled(row["metric"], abs(loss), limit, up=worst == (loss > 0))
         what = "" if lower and entry.pairs is not None else "rise is " if lower else "loss is "
         most = "at most" if worst else "at least"
+        if row["decision"] == "cannot tell" and loss > 0:
+            what, most = what.replace("is ", "may be "), "up to"
         if loss <= 0:
             what, most = ("fall is " if lower else "gain is "), "at least"
         said = [f"{what}{most} {size}{' points' if is_share(row['metric']) else ''}"]
@@ -167,18 +200,21 @@ def deciding_bound(row: dict[str, Any]) -> str:
         size, allowed = _scaled(row["metric"], bound, threshold, up=worst == lower)
         unit = " %" if is_share(row["metric"]) else ""
         most = "at most" if worst == lower else "at least"
+        if row["decision"] == "cannot tell":
+            most = "may be as high as" if lower else "may be as low as"
         said = [f"{most} {size}{unit}", f"{NAMES[criterion]} {allowed}{unit}"]
-    if row["decision"] == "cannot tell":
-        # The strictest limit that would pass, to be copied into a policy.
-        name, value = NAMES[criterion], row["certifiable"]
-        if value is None:
-            said.append(f"these data certify no {name} at all")
-        else:
-            strictest = below(value) if criterion in ("min", "recovery") else above(value)
-            said.append(f"these data certify a {name} of {strictest}")
     if row["n_left_out"]:
         said.append(f"{count(row['n_left_out'])} examples left out count as errors")
     return "; ".join(said)
+
+
+def _measured(value: float) -> str:
+    """A number of the variants table: bytes in full, milliseconds with four digits.
+
+    >>> _measured(2_500_000.0), _measured(12.3456)
+    ('2,500,000', '12.35')
+    """
+    return f"{value:,.0f}" if abs(value) >= 10_000 else f"{value:.4g}"
 
 
 def _scaled(name: str, value: float, limit: float, *, up: bool) -> tuple[str, str]:
@@ -214,6 +250,8 @@ def to_json(verdict: Verdict, policy: Policy) -> str:
         "variants": verdict.variants,
         "passing": [name for name, outcome in verdict.variants.items() if outcome == "pass"],
         "look": None if verdict.look is None else asdict(verdict.look),
+        "excluded": list(verdict.excluded),
+        "skipped": list(verdict.skipped),
         "notes": list(verdict.notes),
         "policy": asdict(policy),
         "endpoints": plain_records(verdict.rows),

@@ -25,6 +25,7 @@ from fairweight.auditing.archive import file_names, write
 from fairweight.base.files import atomic_directory, atomic_file, cache_folder
 from fairweight.base.wording import shown
 from fairweight.errors import FairweightError
+from fairweight.report.brief import finding_document
 from fairweight.report.examples import (
     GALLERY_SCRIPTS,
     DrawnFigure,
@@ -35,11 +36,11 @@ from fairweight.report.examples import (
 )
 from fairweight.report.figures import Spec, figures
 from fairweight.report.figures.theme import CONFIG
+from fairweight.report.finding import unit_of_audit
 from fairweight.report.members import worded
-from fairweight.report.numbers import count
+from fairweight.report.numbers import count, written_in
 from fairweight.report.sections import Section, answers, figure_command
-from fairweight.report.sentences import finding_document
-from fairweight.report.view_model import View, view
+from fairweight.report.view_model import View, judged, view
 from fairweight.report.view_tables import (
     Cell,
     ShownTable,
@@ -119,7 +120,8 @@ def provenance_lines(result: AuditResult) -> list[OriginLine]:
     """Version, time, command, inputs, random state, options and pairing."""
     origin = result.provenance
     command = origin.command or "none: called from Python"
-    options = {k: v for k, v in origin.options.items() if k != "random_state"}
+    aside = ("random_state", "class_names")
+    options = {k: v for k, v in origin.options.items() if k not in aside}
     inputs = []
     for given in origin.inputs:  # a file with its rows and checksum
         parts = [str(given.get("name", "—"))]
@@ -218,10 +220,15 @@ def render(result: AuditResult, verdict: Verdict | None = None, lead: View | Non
     lead
         What is shown of the audit, where it is known already.
     """
+    with written_in(unit_of_audit(result)):
+        return _render(result, verdict, lead or view(result))
+
+
+def _render(result: AuditResult, verdict: Verdict | None, lead: View) -> str:
     from markupsafe import Markup
 
     specs: dict[str, Spec] = {}
-    lead = lead or view(result)
+    lead = judged(lead, result, verdict)
     variants = variant_parts(result, lead, specs)
     first = [part.section.variant for part in variants[:DRAWN]]
     examples = explanation(result, lead, specs, first)
@@ -312,19 +319,27 @@ def save(
     directory: str | Path,
     verdict: Verdict | None = None,
     *,
+    lead: View | None = None,
     overwrite: bool = False,
+    csv: bool = False,
 ) -> None:
     """Write report.html, tables/ and audit.json; audit.json comes last and marks completion.
 
     Parameters
     ----------
+    lead
+        What is shown of the audit, where it is known already.
+    csv
+        Write the tables as CSV too.
     overwrite
         Replace files too that fairweight did not write, or that were changed since.
     """
     target = atomic_directory(Path(directory), overwrite=overwrite)
     with target as room, ThreadPoolExecutor(1) as beside:
         # Arrow and DuckDB write the tables while the page is made.
-        lead = view(result)
-        written = beside.submit(write, result, room, finding_document(lead.findings))
+        lead = judged(lead or view(result), result, verdict)
+        written = beside.submit(
+            write, result, room, finding_document(lead.findings, lead.brief), csv=csv
+        )
         (room / "report.html").write_text(render(result, verdict, lead), encoding="utf-8")
         written.result()

@@ -42,7 +42,7 @@ def to_junit(result: AuditResult) -> str:
         for change in finding.model.shifts:
             name, said = f"{change.metric} of {name_of(change)}", shift_and_n(change)
             blind = unseen.get(change.key)
-            if change.high < 0:
+            if change.is_loss:
                 cases.append(Case(name, "failure", f"loses {said}", "loss"))
             elif blind is not None:
                 few = f"too few examples to find a {100 * blind.reference:g}-point loss reliably"

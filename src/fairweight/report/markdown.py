@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from fairweight.base.wording import shown
+from fairweight.report.brief import Brief
 from fairweight.report.gate import (
     confidence_of,
     endpoint_name,
@@ -17,7 +18,7 @@ from fairweight.report.gate import (
     standing,
 )
 from fairweight.report.numbers import count
-from fairweight.report.view_model import payers_table, view
+from fairweight.report.view_model import judged, payers_table, view
 from fairweight.report.view_tables import ShownTable
 
 if TYPE_CHECKING:
@@ -54,7 +55,7 @@ def verdict_to_markdown(verdict: Verdict) -> str:
     lines = [f"## Gate: {escaped(headline(verdict))}", ""]
     named = passing(verdict)
     lines += [] if named is None else [escaped(named), ""]
-    heads = ("", "endpoint", "n", f"estimate, {confidence_of(verdict)} interval", "reason")
+    heads = ("", "check", "n", f"estimate, {confidence_of(verdict)} interval", "reason")
     for variant in verdict.variants:
         lines += [f"**{escaped(standing(verdict, variant))}**", ""]
         cells = [
@@ -74,9 +75,25 @@ UNSEEN = 5
 LEAKS = 3
 
 
+def brief_lines(brief: Brief) -> list[str]:
+    """What is read first: a heading, the five lines, a line per variant, caveats."""
+    left = len(brief.variants) - 1 - VARIANTS
+    more = [f"- … and {count(left)} more variants"] if left > 0 else []
+    return [
+        f"## {escaped(brief.compared)}",
+        "",
+        *(f"- **{line.heading}**: {escaped(line.text)}" for line in brief.lines),
+        "",
+        *(f"- **{escaped(v.heading)}**: {escaped(v.text)}" for v in brief.variants[: VARIANTS + 1]),
+        *more,
+        "",
+        *(f"{escaped(caveat.text)}  " for caveat in brief.caveats),
+    ]
+
+
 def to_markdown(result: AuditResult, verdict: Verdict | None = None) -> str:
     """The summary of an audit, at most 60 lines; a gate's verdict leads where there is one."""
-    made = view(result)
+    made = judged(view(result), result, verdict)
     lines: list[str] = []
     if verdict is not None:
         lines += [f"## Gate: {escaped(headline(verdict))}", ""]
@@ -84,10 +101,9 @@ def to_markdown(result: AuditResult, verdict: Verdict | None = None) -> str:
         lines += [f"- {escaped(standing(verdict, name))}" for name in names[:VARIANTS]]
         left = len(names) - VARIANTS
         lines += [*([f"- … and {count(left)} more"] if left > 0 else []), ""]
-    lines += ["## Who pays for compression", "", f"**{escaped(made.headline)}**", ""]
+    lines += [*brief_lines(made.brief), ""]
     lines += [f"> ⚠️ {escaped(note)}" for note in made.leaks[:LEAKS]]
-    lines += [f"{escaped(made.beyond)}  "] if made.beyond else []
-    lines += [escaped(made.facts), "", *rows_of(made.summary_table(), VARIANTS)]
+    lines += rows_of(made.summary_table(), VARIANTS)
     left = len(made.summary) - VARIANTS
     lines += [f"\n… and {count(left)} more variants."] if left > 0 else []
     lines.append("")

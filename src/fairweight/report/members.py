@@ -16,11 +16,25 @@ RETRAINED, REPEATED = "retrained", "repeated"
 # In this order: a phrase stands before those that are parts of it.
 _RUN_AGAIN = (
     (
-        "retraining alone moves classes too (in the trials behind these rules, 93 % of pairs of "
-        "retrained dense models also differed significantly in some class), so one pair is no "
-        "evidence about a method.",
-        "the same model run again may answer otherwise, and one run of each does not show how far.",
+        "Retraining alone moves classes and groups too.",
+        "The same model run again may predict otherwise, and one run of each does not show how "
+        "far.",
     ),
+    (
+        "“The method” are all models that could be made in the same way.",
+        "“Run again” are all runs that these models could give.",
+    ),
+    ("What the method does takes at least 4 members a side, from different dense models.",
+     "What other runs do takes at least 4 runs a side."),
+    (
+        "Two dense models that were trained alike differ by class and group too. So one dense and "
+        "one compressed model show what happened to these two. What the compression method does "
+        "takes several of each, from different dense models.",
+        "A model that is run again may predict otherwise. So one run of each shows what happened "
+        "in these two. What other runs do takes several of each.",
+    ),
+    ("retraining the dense model", "running the dense model again"),
+    ("beyond retraining", "when the same models are run again"),
     (
         "Does this compression do so beyond retraining? The models are a sample too.",
         "Does it hold when the same models are run again? The runs are a sample too.",

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass
 from typing import Any
 
 from fairweight.auditing.metrics import Metric
@@ -12,6 +15,68 @@ from fairweight.base.wording import NOTHING, missing
 from fairweight.errors import InputError
 
 MINUS = "\N{MINUS SIGN}"
+
+
+@dataclass(frozen=True)
+class Unit:
+    """In what an audit writes its main number: shares in percent and points, else as it is."""
+
+    name: str = "accuracy"
+    share: bool = True
+
+    @property
+    def of_shift(self) -> str:
+        """Behind the word shift, in a heading.
+
+        >>> Unit().of_shift, Unit("wer", share=False).of_shift
+        (' in points', '')
+        """
+        return " in points" if self.share else ""
+
+
+_UNIT: ContextVar[Unit] = ContextVar("unit", default=Unit())  # noqa: B039
+
+
+def unit() -> Unit:
+    """The unit of the audit that is being written."""
+    return _UNIT.get()
+
+
+@contextmanager
+def written_in(unit: Unit) -> Iterator[None]:
+    """Write main numbers in the unit of one audit."""
+    token = _UNIT.set(unit)
+    try:
+        yield
+    finally:
+        _UNIT.reset(token)
+
+
+def level(value: float, decimals: int = 1) -> str:
+    """The main number of a model, in the audit's unit.
+
+    >>> level(0.9342)
+    '93.4 %'
+    >>> with written_in(Unit("wer", share=False)):
+    ...     level(0.0535), size_in_points(-0.0026), points_interval(0.0026, 0.0009, 0.0047)
+    ('0.0535', '0.00260', '+0.00260 [+0.000900, +0.00470]')
+    """
+    return percent(value, decimals) if unit().share else number(value)
+
+
+def loss_that_matters(margin: float) -> str:
+    """The margin in the audit's unit.
+
+    >>> loss_that_matters(0.02)
+    '2 points'
+    """
+    return f"{100 * margin:g} points" if unit().share else number(margin)
+
+
+def _plus(value: float) -> str:
+    """A number with its sign."""
+    text = number(value)
+    return f"+{text}" if value > 0 else text
 
 
 def _entry(metric: str) -> Metric | None:
@@ -85,6 +150,8 @@ def points(share: float, *others: float) -> str:
     """
     if missing(share):
         return NOTHING
+    if not unit().share:
+        return _plus(share)
     scaled = [100 * v for v in (share, *others)]
     return f"{signed(scaled[0], _decimals(scaled))} points"
 
@@ -122,6 +189,10 @@ def points_interval(shift: float, low: float, high: float) -> str:
     """
     if missing(shift):
         return NOTHING
+    if not unit().share:
+        known = not (missing(low) and missing(high))
+        both = ", ".join(NOTHING if missing(v) else _plus(v) for v in (low, high))
+        return _plus(shift) + (f" [{both}]" if known else "")
     scaled = [100 * v for v in (shift, low, high)]
     decimals = _decimals(scaled)
     ends = bracket(low, high, scale=100, decimals=decimals)

@@ -140,7 +140,7 @@ def mitigate_commands(result: AuditResult) -> tuple[str, ...]:
     return (
         f"fairweight mitigate thresholds {tables} --validation VALIDATION",
         f"fairweight mitigate cascade {tables} --validation VALIDATION",
-        f"fairweight mitigate overrides {tables} --labels annotations.csv",
+        f"fairweight mitigate overrides {tables} --labels annotations.csv --budget 1",
     )
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal, get_args
+from typing import Literal, get_args
 
 from fairweight.auditing.result import Scope
 from fairweight.base.wording import counted, missing, shown
@@ -18,26 +18,28 @@ from fairweight.report.finding import (
     Change,
     Finding,
     Open,
+    Parts,
     ScopeFinding,
+    Small,
     Standing,
     ranked,
 )
 from fairweight.report.members import worded
 from fairweight.report.numbers import (
     count,
+    level,
+    loss_that_matters,
     p_value,
     percent,
     points,
     points_interval,
     size_in_points,
+    unit,
 )
 
-if TYPE_CHECKING:
-    from fairweight.auditing.result import AuditResult
-
 Topic = Literal[
-    "pair", "leak", "accuracy", "most", "pays more", "loses", "ruled out", "columns", "labels",
-    "gains", "scale", "cannot tell", "scope",
+    "pair", "leak", "accuracy", "most", "pays more", "gained less", "loses", "ruled out",
+    "columns", "labels", "gains", "scale", "cannot tell", "scope",
 ]  # fmt: skip
 TOPICS: tuple[Topic, ...] = get_args(Topic)
 
@@ -46,6 +48,7 @@ HEADINGS: dict[Topic, str] = {
     "accuracy": "Overall",
     "most": "Loses most",
     "pays more": "More than the rest",
+    "gained less": "Gained less",
     "loses": "Loses",
     "ruled out": "Ruled out",
     "columns": "Differences",
@@ -60,35 +63,36 @@ QUESTIONS: dict[Scope, str] = {
     "method": "Does this compression do so beyond retraining? The models are a sample too.",
 }
 
-_RETRAINED = (
-    "retraining alone moves "
-    "classes too (in the trials behind these rules, 93 % of pairs of retrained dense models also "
-    "differed significantly in some class), so one pair is no evidence about a method."
+ONE_PAIR = (
+    "These lines are about these models, not about the method that made them. Retraining alone "
+    "moves classes and groups too."
 )
-ONE_PAIR = f"This speaks about these models, not about the method that made them: {_RETRAINED}"
 TWO_SIDES = (
-    "What stands under “these models” speaks about them, not about the method that made them: "
-    + _RETRAINED
+    "“These models” are the ones in these tables. “The method” are all models that could be made "
+    "in the same way."
+)
+TOO_FEW_MEMBERS = (
+    "These lines are about these models. What the method does takes at least 4 members a side, "
+    "from different dense models."
 )
 NO_VETO = (
-    "What retraining alone moves (the noise floor: 95 % of retrained pairs move less) and what "
-    "retraining with compression moves (matched: as many members on each side, the median) are "
-    "context and veto nothing: in the trials behind these rules, asking for more than the noise "
-    "floor cut the detection of real effects from 22 % to 7 %."
+    "What retraining alone moves is context: 95 % of pairs of retrained dense models move less. "
+    "It does not decide who loses."
 )
 INDEPENDENT = (
-    "Examples assumed independent: if several come from one person, writer or scene, name that "
-    "column as the cluster."
+    "Examples are assumed independent. If several come from one person, writer or scene, name "
+    "that column (--cluster)."
 )
 PAIRED = {
     "parent": "Under “the method”, compressed members are paired with the dense models that they "
     "were made from.",
-    "seed": "Under “the method”, members are paired by equal seeds, because no parents are given; "
-    "a variants table with a column `parent` says who was made from whom.",
+    "seed": "Under “the method”, members are paired by equal seeds, because no parents are given. "
+    "A variants table with a column `parent` says who was made from whom.",
     "independent": "Under “the method”, members are not paired: not every compressed member has a "
     "known parent among the baseline's. A variants table with a column `parent` says who was made "
     "from whom.",
 }
+MOST_COLUMNS = 5  # beyond these, columns without a difference share a line
 MOST_RUNS = 10  # members per side that are listed one by one
 FLOOR_MEMBERS = 5  # baseline members from which a noise floor is told
 FEW_MEMBERS = 5  # up to so many members a side the method's tests have little power
@@ -119,9 +123,10 @@ def sentences(finding: Finding, *, limit: int = 5) -> tuple[Sentence, ...]:
     told: list[tuple[Scope | None, dict[Topic, list[str]]]] = [(None, once)]
     for verdict in finding.verdicts:
         own: dict[Topic, list[str]] = {
-            "accuracy": [accuracy(verdict.overall)],
+            "accuracy": [f"{capitalised(overall_accuracy(verdict.overall))}."],
             "most": [f"{name_of(c)}: {shift_and_n(c)}." for c in (verdict.most,) if c is not None],
             "pays more": pays_more(verdict, limit),
+            "gained less": gained_less(verdict, limit),
             "loses": loses(verdict, limit),
             "columns": columns(verdict),
             "gains": [_listed([f"{name_of(c)} {shift_and_n(c)}" for c in verdict.gains], limit)]
@@ -143,21 +148,21 @@ def pair(finding: Finding) -> str:
     if finding.members.population:
         variant += f" ({counted(finding.members.compressed, 'member')})"
         baseline += f" ({count(finding.members.baseline)})"
-    return (
-        f"{variant} against {baseline} on "
-        f"{count(finding.n_examples)} examples, {count(finding.n_classes)} classes."
-    )
+    classes = f", {count(finding.n_classes)} classes" if finding.n_classes else ""
+    return f"{variant} against {baseline} on {count(finding.n_examples)} examples{classes}."
 
 
-def accuracy(change: Change | None) -> str:
+def overall_accuracy(change: Change | None) -> str:
     """Accuracy before and after with the shift and its interval."""
+    if change is not None and missing(change.shift) and not missing(change.compressed):
+        return f"{percent(change.compressed)} of predictions changed; there are no labels"
     if change is None or missing(change.shift):
-        return "Accuracy cannot be estimated."
+        return f"{unit().name} cannot be estimated"
     # A shift of −0.02 points beside 97.1 → 97.0 would look like a slip.
     digits = 2 if abs(change.compressed - change.baseline) < 0.001 else 1
     return (
-        f"Accuracy {percent(change.baseline, digits)} → {percent(change.compressed, digits)}: "
-        f"{points_interval(change.shift, change.low, change.high)}."
+        f"{unit().name} {level(change.baseline, digits)} → {level(change.compressed, digits)}: "
+        f"{points_interval(change.shift, change.low, change.high)}"
     )
 
 
@@ -169,13 +174,14 @@ def runs(finding: Finding) -> list[str]:
     sides = []
     for side in finding.runs:
         values = [
-            percent(value).removesuffix(" %")
+            level(value).removesuffix(" %")
             + (f" (member {shown(seed)}, far from the others)" if seed in side.far else "")
             for seed, value in zip(side.seeds, side.accuracy, strict=True)
         ]
         sides.append(f"{shown(side.variant)} {', '.join(values)}")
     return [
-        f"Accuracy of each member, in %: {'; '.join(sides)}. "
+        f"{capitalised(unit().name)} of each member{', in %' if unit().share else ''}: "
+        f"{'; '.join(sides)}. "
         + worded("Limits about the method assume", finding.members.kind)
         + " that no run fails: if runs sometimes fail, more members are needed."
     ]
@@ -187,7 +193,12 @@ def columns(verdict: ScopeFinding) -> list[str]:
     if not any(column.kind == "group" for column in verdict.columns):
         lines.append("No group column was given.")
     paying = {payer.key for payer in verdict.pays_more}
+    # Of many columns those are named that differ; the others are one line.
+    alike = [c for c in verdict.columns if c.differs is False]
+    together = len(verdict.columns) > MOST_COLUMNS and len(alike) > 1
     for column in verdict.columns:
+        if together and column.differs is False:
+            continue
         name = "By class" if column.kind == "class" else f"By {shown(column.name)}"
         name += f" ({shown(column.task)})" if column.task is not None else ""
         if column.differs is None:
@@ -200,8 +211,8 @@ def columns(verdict: ScopeFinding) -> list[str]:
         apart = verdict.apart(column)
         if apart and not any(payer.key in paying for payer in apart):
             # Nobody in the column loses more than the rest: who then makes the difference?
-            first = next((payer for payer in apart if payer.shift > 0), apart[0])
-            did = "did better" if first.shift > 0 else "gained less"
+            first = next((payer for payer in apart if payer.gain > 0), apart[0])
+            did = "did better" if first.gain > 0 else "gained less"
             said += f": {name_of(first)} {did} than the rest, by {size_in_points(first.shift)}"
         if not missing(column.within_p):
             within = p_value(column.within_p)
@@ -211,24 +222,39 @@ def columns(verdict: ScopeFinding) -> list[str]:
                 said += f"; among examples of one class no difference is shown ({within}), so "
                 said += "the mix of classes may explain it"
         lines.append(f"{said}.")
+    if together:
+        least = p_value(min(column.p for column in alike))
+        lines.append(f"By {count(len(alike))} other columns: no difference shown (least {least}).")
     return lines
 
 
-def name_of(item: Change | Blind | Open, limit: int = 80) -> str:
+def name_of(item: Change | Blind | Open | Small, limit: int = 80) -> str:
     """The name of a class or group in a sentence.
 
     >>> from fairweight.report.finding import Blind
     >>> name_of(Blind("class", "7", "digit", 40, 0.1, 0.02, 900.0))
     'class 7 (digit)'
     """
-    name = shown(item.name, limit)
+    name = shown(item.label or item.name, limit)
     body = f"class {name}" if item.kind == "class" else name
-    return body + (f" ({shown(item.task)})" if item.task is not None else "")
+    task = None if isinstance(item, Small) else item.task
+    return body + (f" ({shown(task)})" if task is not None else "")
 
 
 def shift_and_n(change: Change) -> str:
     """The shift, its interval and the number of examples."""
     return f"{points_interval(change.shift, change.low, change.high)}, {count(change.n)} examples"
+
+
+def joined(names: Sequence[str], limit: int | None = None) -> str:
+    """Names as they stand in a sentence; those beyond a limit are counted.
+
+    >>> joined(["a"]), joined(["a", "b", "c"]), joined(["a", "b", "c", "d"], 2)
+    ('a', 'a, b and c', 'a, b and 2 more')
+    """
+    if limit is not None and len(names) > limit:
+        return f"{', '.join(names[:limit])} and {count(len(names) - limit)} more"
+    return " and ".join([", ".join(names[:-1]), names[-1]]) if len(names) > 1 else names[0]
 
 
 def _and_more(total: int, limit: int) -> list[str]:
@@ -250,13 +276,12 @@ def loses(verdict: ScopeFinding, limit: int = 5) -> list[str]:
     """Who loses: limits below 0, accuracy of groups and recall of classes."""
     losing, every = verdict.loses, len(verdict.shifts)
     if not losing:
-        return ["No class or group is shown to lose."]
+        return [f"No {Parts.of(verdict.shifts).one} shows a clear loss."]
     if len(losing) == every > 1 and not verdict.pays_more:
-        sizes = [100 * abs(payer.shift) for payer in losing]
-        return [
-            f"All {count(every)} classes and groups, by {min(sizes):.1f} to {max(sizes):.1f} "
-            "points."
-        ]
+        sizes = sorted(abs(payer.shift) for payer in losing)
+        least, most = (size_in_points(size) for size in (sizes[0], sizes[-1]))
+        many = Parts.of(verdict.shifts).many
+        return [f"All {many}, by {least.removesuffix(' points')} to {most}."]
     rest = [payer for payer in losing if payer != verdict.most]
     lines = [f"{name_of(payer)}: {shift_and_n(payer)}." for payer in rest[:limit]]
     return lines + _and_more(len(rest), limit)
@@ -265,19 +290,28 @@ def loses(verdict: ScopeFinding, limit: int = 5) -> list[str]:
 def pays_more(verdict: ScopeFinding, limit: int = 5) -> list[str]:
     """Who loses more than all others in the same column: the excess over their change."""
     if not verdict.pays_more:
-        return ["No class or group is shown to lose more than the rest."]
+        return [f"No {Parts.of(verdict.excesses).one} is shown to lose more than the rest."]
     losing = {payer.key for payer in verdict.loses}
     lines = [
         f"{name_of(payer)}: by {by_how_much(payer)}, {p_value(payer.p)}"
-        + ("." if payer.key in losing else "; a loss of its own is not shown.")
+        + ("." if payer.key in losing else "; its own loss is not clear.")
         for payer in verdict.pays_more[:limit]
     ]
     return lines + _and_more(len(verdict.pays_more), limit)
 
 
+def gained_less(verdict: ScopeFinding, limit: int = 5) -> list[str]:
+    """Who fell behind the rest without a loss: no loss, so they stand apart from those who pay."""
+    if not verdict.gained_less:
+        return []
+    names = [f"{name_of(c)} by {size_in_points(c.shift)}" for c in verdict.gained_less]
+    return [f"Less than the rest: {_listed(names, limit)}"]
+
+
 def by_how_much(payer: Change) -> str:
     """A harmful excess as a size: how much more somebody loses than the rest."""
-    return points_interval(-payer.shift, -payer.high, -payer.low).replace("+", "")
+    gain, low, high = payer.gains
+    return points_interval(-gain, -high, -low).replace("+", "")
 
 
 def ruled_out(finding: Finding, limit: int = 3) -> list[str]:
@@ -285,7 +319,7 @@ def ruled_out(finding: Finding, limit: int = 3) -> list[str]:
     found = finding.ruled_out
     if found is None:
         return []
-    said = f"A loss beyond {100 * found.margin:g} points is ruled out for {found.whom}"
+    said = f"A loss beyond {loss_that_matters(found.margin)} is ruled out for {found.whom}"
     if found.shown:
         said += f" and shown for {count(found.shown)}"
     if not found.open:
@@ -328,7 +362,7 @@ def retraining(finding: Finding, limit: int = 5) -> list[str]:
     if overall is not None and not missing(overall.noise_floor):
         size = min(members.baseline // 2, members.compressed)
         lines.append(
-            f"{worded('Retraining the dense model', members.kind)} moves accuracy by "
+            f"{worded('Retraining the dense model', members.kind)} moves {unit().name} by "
             f"{_moved(overall)}, {counted(size, 'member')} against {count(size)}."
         )
     losing = {change.key for verdict in finding.verdicts for change in verdict.loses}
@@ -364,9 +398,9 @@ def cannot_tell(finding: Finding, limit: int = 5) -> list[str]:
             )
         )
     if finding.blind:
-        reference = 100 * finding.blind[0].reference
+        reference = loss_that_matters(finding.blind[0].reference)
         lines.append(
-            f"Too few examples to find a {reference:g}-point loss reliably: "
+            f"Too few examples to find a loss of {reference} reliably: "
             + _listed(
                 [f"{name_of(b)} ({count(b.n)} examples{needed(b)})" for b in finding.blind], limit
             )
@@ -374,7 +408,7 @@ def cannot_tell(finding: Finding, limit: int = 5) -> list[str]:
     if finding.small:
         names = []
         for small in finding.small:
-            name = ("class " if small.kind == "class" else "") + shown(small.name, 80)
+            name = name_of(small)
             too_few = small.n is not None and small.reason.startswith("n < ")
             why = f"n = {count(small.n)} {small.reason[2:]}" if too_few else shown(small.reason)
             names.append(f"{name} ({why})")
@@ -463,33 +497,6 @@ def beyond_retraining(found: Sequence[Finding]) -> str | None:
     return f"{worded('Beyond retraining (the method)', found[0].members.kind)}: {said}"
 
 
-def finding_document(found: Sequence[Finding]) -> dict[str, Any]:
-    """The finding in words, as audit.json holds it: a headline, and the sentences per variant."""
-    return {
-        "headline": headline(found),
-        "beyond_retraining": beyond_retraining(found),
-        "variants": {one.variant: [told.text for told in sentences(one)] for one in found},
-    }
-
-
-def facts(result: AuditResult, found: Sequence[Finding]) -> str:
-    """On what the finding rests."""
-    parts = [f"{count(result.n_examples)} examples", f"{count(len(result.classes))} classes"]
-    if result.tasks:
-        parts.append(f"{count(len(result.tasks))} tasks")
-    columns = [shown(name, 40) for name in result.groupings]
-    parts.append("groups: " + ", ".join(columns) if columns else "no group column")
-    against = f"against {shown(result.baseline, NAME)}"
-    parts.append(f"{counted(len(found), 'variant')} {against}")
-    sizes = {(f.members.baseline, f.members.compressed) for f in found if f.members.population}
-    if len(sizes) == 1:
-        dense, compressed = sizes.pop()
-        parts.append(f"{count(compressed)} members of each, {count(dense)} of the baseline")
-    elif sizes:
-        parts.append("populations of several members")
-    return "; ".join(parts) + "."
-
-
 def _headline(standings: Sequence[Standing], n_variants: int) -> str:
     """What happened to whom, then in how many variants, or which loss is ruled out."""
     first = standings[0]
@@ -500,7 +507,7 @@ def _headline(standings: Sequence[Standing], n_variants: int) -> str:
     if verdict.pays_more:
         most, payer = verdict.most, verdict.pays_more[0]
         said = f"{_begun(payer)} does worse than the rest, by {by_how_much(payer)}{where}"
-        said += "; a loss of its own is not shown"
+        said += "; its own loss is not clear"
         if most is not None:
             size = points_interval(most.shift, most.low, most.high)
             said = f"{_begun(most)} loses most: {size}{where}"
@@ -518,7 +525,7 @@ def _headline(standings: Sequence[Standing], n_variants: int) -> str:
         said = f"{_begun(losing[0])} loses{where}: {size}"
         if len(losing) > 1:
             said = f"{count(len(losing))} classes and groups lose{where}"
-        said += "; nobody is shown to lose more than the rest"
+        said += "; no class or group is shown to lose more than the rest"
     elif n_variants > 1:
         said = f"No loss is shown in any of {count(n_variants)} variants"
     else:
@@ -528,7 +535,7 @@ def _headline(standings: Sequence[Standing], n_variants: int) -> str:
     if n_variants == 1:
         if found is None or verdict.scope == "method":
             return f"{said}."
-        said += f"; a loss beyond {100 * found.margin:g} points is ruled out for {found.whom}"
+        said += f"; a loss beyond {loss_that_matters(found.margin)} is ruled out for {found.whom}"
         left = found.of - found.number
         if left and not missing(found.largest):
             others = "the other one" if left == 1 else "the others"
@@ -540,15 +547,15 @@ def _headline(standings: Sequence[Standing], n_variants: int) -> str:
     if losing_in:
         said += f"; a loss is shown in {count(losing_in)} of {count(n_variants)} variants"
         if paying_in:
-            said += f", and in {count(paying_in)} somebody does worse than the rest"
+            said += f", and in {count(paying_in)} a class or group does worse than the rest"
     elif paying_in:
-        said += f"; in {count(paying_in)} of {count(n_variants)} variants somebody does"
+        said += f"; a class or group does so in {count(paying_in)} of {count(n_variants)} variants"
     certain = [s.finding.ruled_out for s in standings if s.verdict.scope == "model"]
     every = [found for found in certain if found is not None and found.number == found.of]
     if every:
         said += (
-            f"; in {count(len(every))} a loss beyond {100 * every[0].margin:g} points is ruled out "
-            "for every class and group"
+            f"; in {count(len(every))} a loss beyond {loss_that_matters(every[0].margin)} is "
+            "ruled out for every class and group"
         )
     return f"{said}."
 

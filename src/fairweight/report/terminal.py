@@ -12,7 +12,8 @@ from rich.panel import Panel
 from rich.table import Table
 from rich.text import Text
 
-from fairweight.base.wording import shown
+from fairweight.base.wording import counted, shown
+from fairweight.report.brief import Brief, Line
 from fairweight.report.gate import (
     deciding_bound,
     endpoints,
@@ -25,7 +26,7 @@ from fairweight.report.gate import (
 from fairweight.report.numbers import count
 from fairweight.report.sections import Section
 from fairweight.report.sentences import Topic
-from fairweight.report.view_model import view
+from fairweight.report.view_model import View, judged, view
 
 if TYPE_CHECKING:
     from fairweight.auditing.gate.verdict import Verdict
@@ -37,20 +38,56 @@ _STYLES: dict[Topic, str] = {
 LEAST_WIDTH = 72  # for two scopes beside each other
 
 
-def show(result: AuditResult, console: Console, *, report: str | None = None) -> None:
-    """Print the summary and where the report is."""
-    console.print(summary(result))
+def show(
+    result: AuditResult,
+    console: Console,
+    *,
+    report: str | None = None,
+    lead: View | None = None,
+    verdict: Verdict | None = None,
+    verbose: bool = False,
+) -> None:
+    """Print what is read first and where the report is; everything where it is to be `verbose`."""
+    made = judged(lead or view(result), result, verdict)
+    console.print(five_lines(made.brief))
+    if verbose:
+        console.print(summary(made))
+    elif made.notes:
+        number = counted(len(made.notes), "note")
+        console.print(Text(f"{number}: -v prints {'it' if number == '1 note' else 'them'}."))
     if report is not None:
         # Not folded to the width: a path that is broken up cannot be copied.
-        console.print(Text(f"Report: {report}", style="bold"), soft_wrap=True)
+        more = "" if verbose else " (-v for everything here)"
+        console.print(Text.assemble((f"Report: {report}", "bold"), more), soft_wrap=True)
+    if verdict is None:
+        console.print(Text("To decide by a policy: fairweight gate --init > policy.toml"))
 
 
-def summary(result: AuditResult, *, max_variants: int = 5, max_notes: int = 5) -> Group:
-    """A panel per variant, what holds for all of them, and notes.
+def five_lines(brief: Brief) -> Group:
+    """What is read first: the five lines, a line per variant, the caveats.
 
     Every name is placed as plain text, so markup and escape sequences in names have no effect.
     """
-    made = view(result)
+    lines = _rows(brief.lines, "cyan")
+    variants = _rows(brief.variants, "bold")
+    caveats = [Text(caveat.text, style="dim") for caveat in brief.caveats]
+    blank = Text("")
+    return Group(Text(brief.compared, style="bold"), blank, lines, blank, variants, blank, *caveats)
+
+
+def _rows(lines: Sequence[Line], style: str) -> Table:
+    """Headings with their texts beside them; above them where the terminal is narrow."""
+    grid = Table.grid(padding=(0, 2))
+    grid.add_column(overflow="fold", max_width=max(len(line.heading) for line in lines))
+    grid.add_column(ratio=1, overflow="fold")
+    for line in lines:
+        for part, heading in zip_longest(line.parts, [line.heading], fillvalue=""):
+            grid.add_row(Text(heading, style=style), Text(part))
+    return grid
+
+
+def summary(made: View, *, max_variants: int = 5, max_notes: int = 20) -> Group:
+    """A panel per variant, what holds for all of them, and notes."""
     first = made.sections[:max_variants]
     parts: list[RenderableType] = []
     for section in first:
@@ -58,8 +95,8 @@ def summary(result: AuditResult, *, max_variants: int = 5, max_notes: int = 5) -
         parts.append(Panel(_Finding(section), title=title, title_align="left", expand=True))
     if made.several and len(made.sections) > max_variants:
         parts.append(Text(_left_out(len(made.sections) - max_variants, "variant")))
-    shared = dict.fromkeys([made.reading, *(line for section in first for line in section.scope)])
-    parts += [Text(line, style="dim") for line in shared]
+    behind = [made.reading, *made.explanations.values(), *made.scope]
+    parts += [Text(line, style="dim") for line in behind]
     parts += [Text(f"Note: {shown(note)}", style="yellow") for note in made.notes[:max_notes]]
     if len(made.notes) > max_notes:
         parts.append(Text(_left_out(len(made.notes) - max_notes, "note"), style="yellow"))
@@ -136,7 +173,8 @@ def show_verdict(verdict: Verdict, console: Console, *, limit: int = 20) -> None
         grid.add_column(ratio=1, overflow="fold")
         rows = endpoints(verdict, variant)
         for row in rows[:limit]:
-            told = f"{subject(row)} (n = {count(row['n'])}): {deciding_bound(row)}."
+            size = "" if row["n"] is None else f" (n = {count(row['n'])})"
+            told = f"{subject(row)}{size}: {deciding_bound(row)}."
             decision = row["decision"]
             grid.add_row(Text(f"  {decision}", style=STYLES[decision]), Text(told))
         console.print(grid)

@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from fairweight.base.wording import NOTHING, missing, shown
+from fairweight.report.brief import EXPLAINED, Brief, brief
 from fairweight.report.finding import (
     Blind,
     Change,
@@ -21,16 +22,25 @@ from fairweight.report.finding import (
     find,
     margin_of,
     ranked,
+    unit_of_audit,
 )
 from fairweight.report.members import members_of, worded
-from fairweight.report.numbers import count, p_value, percent, signed, size_in_points
+from fairweight.report.numbers import (
+    Unit,
+    count,
+    level,
+    loss_that_matters,
+    p_value,
+    signed,
+    size_in_points,
+    unit,
+    written_in,
+)
 from fairweight.report.sections import Section, section
 from fairweight.report.sentences import (
     NAME,
-    beyond_retraining,
     by_how_much,
     cannot_tell,
-    facts,
     headline,
     name_of,
     of_variant,
@@ -39,6 +49,7 @@ from fairweight.report.sentences import (
 from fairweight.report.view_tables import Cell, ShownTable, finite, interval
 
 if TYPE_CHECKING:
+    from fairweight.auditing.gate.verdict import Verdict
     from fairweight.auditing.result import AuditResult
 
 
@@ -59,6 +70,7 @@ class Scale:
 
     low: float
     high: float
+    factor: float = 100  # from numbers to the unit of the ticks: points of shares
 
     def at(self, value: float) -> float:
         """The place of a value.
@@ -76,13 +88,17 @@ class Scale:
         >>> Scale(-0.11, 0.02).ticks
         [(20.5, '−10'), (92.8, '−5'), (165.1, '0')]
         """
-        span = 100 * (self.high - self.low)
-        step = next((s for s in _STEPS if span / s <= TICKS), _STEPS[-1])
-        first = math.ceil(100 * self.low / step - 1e-9)
-        last = math.floor(100 * self.high / step + 1e-9)
+        span = self.factor * (self.high - self.low)
+        steps: tuple[float, ...] = _STEPS
+        if self.factor == 1:  # of numbers any power of ten
+            size = 10.0 ** math.floor(math.log10(span))
+            steps = tuple(size * s for s in (0.1, 0.2, 0.5, 1, 2, 5, 10))
+        step = next((s for s in steps if span / s <= TICKS), steps[-1])
+        first = math.ceil(self.factor * self.low / step - 1e-9)
+        last = math.floor(self.factor * self.high / step + 1e-9)
         places = [step * i for i in range(first, last + 1)]
-        decimals = 1 if step < 1 else 0
-        return [(self.at(p / 100), signed(p, decimals) if p else "0") for p in places]
+        decimals = max(0, -math.floor(math.log10(step) + 1e-9))
+        return [(self.at(p / self.factor), signed(p, decimals) if p else "0") for p in places]
 
 
 @dataclass(frozen=True)
@@ -107,7 +123,7 @@ def scale_of(values: Iterable[float]) -> Scale:
     known = [0.0, *(v for v in values if not missing(v) and math.isfinite(v))]
     low, high = min(known), max(known)
     room = 0.05 * (high - low) or 0.01
-    return Scale(round(low - room, 10), round(high + room, 10))
+    return Scale(round(low - room, 10), round(high + room, 10), 100 if unit().share else 1)
 
 
 def mark(scale: Scale, change: Change, beside: float = math.nan) -> Mark | None:
@@ -171,7 +187,7 @@ def payers_table(
         **({"variant": "variant"} if variants else {}),
         "n": "n",
         "before_after": "before → after",
-        "said": "shift in points [limits]",
+        "said": f"shift{unit().of_shift} [limits]",
         **({"floor": worded("retraining alone, up to", members)} if floors else {}),
         "excess": "more than the rest?",
     }
@@ -189,14 +205,14 @@ def payer_row(
         own = next((c for c in method.verdict.shifts if c.key == change.key), None)
     if own is not None:
         ends = interval(own).partition(" ")[2]  # the shift itself is the same in both scopes
-        beyond = f"yes: {ends}" if own.high < 0 else f"not shown: {ends}".removesuffix(": ")
+        beyond = f"yes: {ends}" if own.is_loss else f"not shown: {ends}".removesuffix(": ")
     verdict = standing.verdict
     extra = next((c for c in verdict.excesses if c.key == change.key), None)
     if extra is None or missing(extra.shift):
         excess = NOTHING
     elif missing(extra.p) or extra.p > verdict.alpha:
         excess = f"not shown ({p_value(extra.p)})"
-    elif extra.shift < 0:
+    elif extra.gain < 0:
         excess = f"yes, by {by_how_much(extra).replace(' points', '')}"
     else:
         excess = f"no, less by {interval(extra).replace('+', '')}"
@@ -223,8 +239,8 @@ def _before_after(change: Change | None) -> str:
     if change is None or missing(change.compressed):
         return NOTHING
     digits = 2 if abs(change.compressed - change.baseline) < 0.001 else 1
-    before = percent(change.baseline, digits).removesuffix(" %")
-    return f"{before} → {percent(change.compressed, digits)}"
+    before = level(change.baseline, digits).removesuffix(" %")
+    return f"{before} → {level(change.compressed, digits)}"
 
 
 def _chosen_payers(standings: Sequence[Standing], kind: Kind) -> list[tuple[Standing, Change]]:
@@ -233,10 +249,10 @@ def _chosen_payers(standings: Sequence[Standing], kind: Kind) -> list[tuple[Stan
     Where nobody does, who loses; where nobody is shown to, the largest fall alone.
     """
     more = {(s.place, c.key) for s in standings for c in s.verdict.pays_more}
-    falls = [(s, c) for s in standings for c in s.verdict.shifts if c.kind == kind and c.shift < 0]
-    falls.sort(key=lambda pair: pair[1].shift)
+    falls = [(s, c) for s in standings for c in s.verdict.shifts if c.kind == kind and c.gain < 0]
+    falls.sort(key=lambda pair: pair[1].gain)
     paying = [(s, c) for s, c in falls if (s.place, c.key) in more]
-    losing = [(s, c) for s, c in falls if c.high < 0]
+    losing = [(s, c) for s, c in falls if c.is_loss]
     return (paying or losing)[:MOST_PAYERS] or falls[:1]
 
 
@@ -255,6 +271,7 @@ class SummaryRow:
     most: Cell  # who loses most, which takes an excess; or that nobody is shown to
     size: str
     mark: Mark | None  # of whoever loses most, else of all examples together
+    of: Cell  # classes and groups that have limits: what the numbers after it count
     loses: Cell
     method_loses: Cell
     pays_more: Cell
@@ -262,9 +279,9 @@ class SummaryRow:
     unseen: Cell
 
 
-def _share_cell(some: int, every: int) -> Cell:
-    """So many of so many; a dash where there are none at all."""
-    return Cell(f"{count(some)} of {count(every)}", some) if every else Cell(NOTHING)
+def _number_cell(some: int | None, every: int) -> Cell:
+    """So many of all; a dash where that is not known."""
+    return Cell(NOTHING) if some is None or not every else Cell(count(some), some)
 
 
 # What these data cannot show, over all variants, and how many examples it would take.
@@ -338,7 +355,7 @@ def _unseen(found: Sequence[Finding]) -> Unseen | None:
             line if len(names) == len(found) else f"{', '.join(names)}: {line}"
             for line, names in said.items()
         ),
-        reference=f"{100 * merged[ordered[0]][0].reference:g} points" if ordered else "",
+        reference=loss_that_matters(merged[ordered[0]][0].reference) if ordered else "",
         rows=tuple(rows),
         left=max(0, len(ordered) - MOST_UNSEEN),
     )
@@ -354,10 +371,9 @@ class View:
     """An audit as it is shown."""
 
     findings: tuple[Finding, ...]
+    brief: Brief  # what is read first
     sections: tuple[Section, ...]  # in the order in which variants were given
     headline: str
-    beyond: str | None
-    facts: str
     reading: str
     leaks: tuple[str, ...]
     notes: tuple[str, ...]
@@ -374,6 +390,7 @@ class View:
     reference: str  # the loss that matters
     one_rate: bool  # whether limits hold for all variants at once
     members: str  # what they are: retrained or repeated
+    unit: Unit  # of the main number
 
     @property
     def several(self) -> bool:
@@ -387,23 +404,32 @@ class View:
 
     @property
     def scope(self) -> list[str]:
-        """What the numbers do not show, each line once."""
-        return list(dict.fromkeys(line for section in self.ranking for line in section.scope))
+        """What the numbers do not show, each line once; caveats are explained instead."""
+        caveats = {caveat.text for caveat in self.brief.caveats}
+        lines = dict.fromkeys(line for section in self.ranking for line in section.scope)
+        return [line for line in lines if line not in caveats]
+
+    @property
+    def explanations(self) -> dict[str, str]:
+        """What stands behind the caveats, by their anchors."""
+        anchors = [caveat.anchor for caveat in self.brief.caveats if caveat.anchor in EXPLAINED]
+        return {anchor: worded(EXPLAINED[anchor], self.members) for anchor in anchors}
 
     def summary_table(self, link: Callable[[str], str] | None = None) -> ShownTable:
         """One row per variant, the clearest loss first; `link` leads from a variant."""
         floors = any(row.floor.value is not None for row in self.summary)
         headings = (
             "variant",
-            "accuracy",
-            "shift in points",
+            self.unit.name,
+            f"change{self.unit.of_shift}",
             *([worded("retraining alone, up to", self.members)] if floors else []),
             "loses most",
+            "classes and groups",
             "lose",
             *([worded("… beyond retraining", self.members)] if self.method else []),
-            "pay more",
+            "lose more than the rest",
             f"{self.reference} ruled out",
-            "too small",
+            "too few examples",
         )
         rows = tuple(
             (
@@ -412,6 +438,7 @@ class View:
                 row.shift,
                 *([row.floor] if floors else []),
                 replace(row.most, shown=f"{row.most.shown} {row.size}".rstrip()),
+                row.of,
                 row.loses,
                 *([row.method_loses] if self.method else []),
                 row.pays_more,
@@ -423,8 +450,20 @@ class View:
         return ShownTable("Variants", headings, rows, len(rows))
 
 
+def judged(lead: View, result: AuditResult, verdict: Verdict | None) -> View:
+    """The same with a gate's verdict in the lines of the variants."""
+    if verdict is None:
+        return lead
+    return replace(lead, brief=brief(result, lead.findings, verdict))
+
+
 def view(result: AuditResult, variants: Sequence[str] | None = None) -> View:
     """Everything that is shown of an audit; of these variants only, by default of all."""
+    with written_in(unit_of_audit(result)):
+        return _view(result, variants)
+
+
+def _view(result: AuditResult, variants: Sequence[str] | None) -> View:
     from fairweight.tables.companions import leak_notes, leaks  # with pyarrow
 
     found = tuple(find(result, name) for name in variants or result.variants)
@@ -459,20 +498,19 @@ def view(result: AuditResult, variants: Sequence[str] | None = None) -> View:
 
     summary = []
     for standing in standings:
-        verdict, finding = standing.verdict, standing.finding
-        most, change, certain = verdict.most, verdict.overall, finding.ruled_out
+        scope, finding = standing.verdict, standing.finding
+        most, change, certain = scope.most, scope.overall, finding.ruled_out
         drawn, method = most or change, methods.get(standing.place)
         name = shown(finding.variant, NAME)
         accuracy = shift = floor = Cell(
-            NOTHING, None, verdict.reason or "the audit has no overall accuracy"
+            NOTHING, None, scope.reason or "the audit has no overall accuracy"
         )
         if change is not None:
             accuracy = Cell(_before_after(change), finite(change.compressed))
             shift = Cell(interval(change), finite(change.shift))
             floor = Cell(_floor_in_points(change), finite(change.noise_floor))
-        beyond = Cell(NOTHING)
-        if method is not None:
-            beyond = _share_cell(len(method.verdict.loses), len(method.verdict.shifts))
+        every = len(scope.shifts)
+        beyond = None if method is None else len(method.verdict.loses)
         summary.append(
             SummaryRow(
                 place=standing.place,
@@ -480,18 +518,15 @@ def view(result: AuditResult, variants: Sequence[str] | None = None) -> View:
                 accuracy=accuracy,
                 shift=shift,
                 floor=floor,
-                most=Cell("nobody shown")
-                if most is None
-                else Cell(name_of(most, NAME), most.shift),
+                most=Cell("none shown") if most is None else Cell(name_of(most, NAME), most.shift),
                 size="" if most is None else interval(most),
                 mark=None if drawn is None else mark(scale, drawn, standing.overall),
-                loses=_share_cell(len(verdict.loses), len(verdict.shifts)),
-                method_loses=beyond,
-                pays_more=_share_cell(len(verdict.pays_more), len(verdict.excesses)),
-                ruled_out=Cell(NOTHING)
-                if certain is None
-                else _share_cell(certain.number, certain.of),
-                unseen=_share_cell(len(finding.blind), finding.n_watched),
+                of=_number_cell(every, every),
+                loses=_number_cell(len(scope.loses), every),
+                method_loses=_number_cell(beyond, every),
+                pays_more=_number_cell(len(scope.pays_more), every),
+                ruled_out=_number_cell(None if certain is None else certain.number, every),
+                unseen=_number_cell(len(finding.blind), every),
             )
         )
 
@@ -503,16 +538,15 @@ def view(result: AuditResult, variants: Sequence[str] | None = None) -> View:
         note: str | None = f"No {kind} is shown to lose. The largest fall:"
         if first.key in {other.key for other in standing.verdict.pays_more}:
             note = None
-        elif first.high < 0:
+        elif first.is_loss:
             note = f"No {kind} is shown to lose more than the rest. Shown to lose:"
         rows = tuple(payer_row(s, c, scale, methods.get(s.place)) for s, c in pairs)
         payers.append(PayerGroup("Groups" if kind == "group" else "Classes", rows, note))
     return View(
         findings=found,
+        brief=brief(result, found),
         sections=tuple(section(finding) for finding in found),
         headline=headline(found),
-        beyond=beyond_retraining(found),
-        facts=facts(result, found),
         reading=reading(found[0]),
         leaks=tuple(leak_notes(leaks(result.variants_table, [f.variant for f in found]))),
         notes=result.notes,
@@ -530,7 +564,8 @@ def view(result: AuditResult, variants: Sequence[str] | None = None) -> View:
         method=bool(methods),
         floors=any(not missing(change.noise_floor) for change in paying),
         limits=f"{100 * (1 - found[0].alpha):g} %",
-        reference=f"{100 * margin_of(result):g} points",
+        reference=loss_that_matters(margin_of(result)),
+        unit=unit(),
         one_rate=found[0].one_rate,
         members=members_of(result),
     )

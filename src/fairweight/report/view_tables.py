@@ -10,6 +10,7 @@ from itertools import product
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from fairweight.auditing.metrics import metrics
+from fairweight.auditing.metrics.outcomes import OUTCOMES
 from fairweight.auditing.result import Scope, at_task, records, select
 from fairweight.auditing.schema import Status
 from fairweight.base.wording import NOTHING, missing, real, shown, text
@@ -18,6 +19,8 @@ from fairweight.report.members import members_of, worded
 from fairweight.report.numbers import (
     count,
     is_share,
+    level,
+    loss_that_matters,
     number,
     p_value,
     percent,
@@ -25,6 +28,7 @@ from fairweight.report.numbers import (
     points_interval,
     shift_of,
     size_in_points,
+    unit,
     value_interval,
     value_of,
 )
@@ -36,7 +40,7 @@ if TYPE_CHECKING:
     from fairweight.auditing.result import AuditResult
 
 LIMIT = 200
-RESULTS = "tables/results.csv"
+RESULTS = "tables/results.parquet"
 IN_FAMILY = (
     "Limits and p-values hold for all classes, or all groups, of this variant at once; the "
     "finding above holds for everything at once and may name fewer."
@@ -78,8 +82,8 @@ RowLink: TypeAlias = Callable[[dict[str, Any], str], str | None]  # row, column 
 def cut_of(kept: int, total: int, file: str, order: str = "with the largest n") -> str | None:
     """What is said where not every row is shown.
 
-    >>> cut_of(200, 1234, "tables/power.csv")
-    'The 200 rows with the largest n are shown; all 1,234 rows are in tables/power.csv.'
+    >>> cut_of(200, 1234, "tables/power.parquet")
+    'The 200 rows with the largest n are shown; all 1,234 rows are in tables/power.parquet.'
     """
     if kept >= total:
         return None
@@ -101,13 +105,13 @@ def detail_tables(result: AuditResult) -> dict[str, ShownTable]:
     members = members_of(result)
     tables = {anchor: results_table(title, frame[rows], members) for anchor, title, rows in parts}
     if (frame["n_seeds_baseline"].fillna(1) > 1).any() or (frame["n_seeds_compressed"] > 1).any():
-        file = "tables/per_seed.csv"
+        file = "tables/per_seed.parquet"
         shown = [(key, title, partial(_result_cell, kind)) for key, title, kind in _MEMBERS]
         tables["members"] = frame_table("Every member", result.per_seed, shown, file)
     for name, title in _PLAIN.items():
         frame = getattr(result, name)
         columns = [(str(c), str(c).replace("_", " "), _plain) for c in frame.columns]
-        tables[name] = frame_table(title, frame, columns, f"tables/{name}.csv")
+        tables[name] = frame_table(title, frame, columns, f"tables/{name}.parquet")
     return {anchor: table for anchor, table in tables.items() if table.total}
 
 
@@ -278,7 +282,7 @@ _MEMBERS = (
 
 # Frames without metrics of their own: how their columns are read; all others are plain numbers.
 _PLAIN = {
-    "concentration": "Concentration of lost and gained answers",
+    "concentration": "Concentration of lost and gained predictions",
     "group_error": "Excess allowing for wrong group labels",
     "power": "What could have been found",
     "data": "Data",
@@ -340,10 +344,10 @@ def finding_tables(finding: Finding, link: Link | None = None) -> dict[str, Show
             "who",
             *(["task"] if tasks else []),
             "n",
-            "least loss found with 80 % power",
-            f"n needed for {100 * blind[0].reference:g} points",
+            "smallest loss detectable (80 % power)",
+            f"n needed for {loss_that_matters(blind[0].reference)}",
         )
-        cut = cut_of(len(rows), len(blind), "tables/power.csv", "with the smallest n")
+        cut = cut_of(len(rows), len(blind), "tables/power.parquet", "with the smallest n")
         tables["unseen"] = ShownTable("Too few examples", headings, rows, len(blind), cut)
     if small:
         rows = tuple((_who(s), Cell(count(s.n), s.n), name_cell(s.reason)) for s in small[:LIMIT])
@@ -382,7 +386,7 @@ def _losses(
             Cell(change.metric, change.metric),
             Cell(count(change.n), change.n),
             Cell(
-                f"{percent(change.baseline).removesuffix(' %')} → {percent(change.compressed)}",
+                f"{level(change.baseline).removesuffix(' %')} → {level(change.compressed)}",
                 finite(change.compressed),
             ),
             Cell(percent(change.churn), finite(change.churn)),
@@ -395,7 +399,7 @@ def _losses(
             ]  # fmt: skip
         cells += [size_cell(change.noise_floor)] if floors else []
         rows.append(tuple(cells))
-    quantity = "shift in points" if loses else "excess over the rest in points"
+    quantity = ("shift" if loses else "excess over the rest") + unit().of_shift
     names = [f", {worded(SIDES[family.scope], members).lower()}" for family in families]
     headings = (
         "who",
@@ -437,8 +441,8 @@ def _who(item: Change | Blind | Small, link: Link | None = None) -> Cell:
 
 # What a reader looks for first; every other number is in the tables at the end.
 _OVERALL = (
-    "accuracy", "balanced_accuracy", "recall", "precision", "fpr", "fnr", "kappa", "auc",
-    "ece_top_label", "calibration_gap", "calibration_error_sq", "class_gap",
+    *OUTCOMES, "accuracy", "balanced_accuracy", "recall", "precision", "f1", "fpr", "fnr", "kappa",
+    "auc", "ece_top_label", "calibration_gap", "calibration_error_sq", "class_gap",
 )  # fmt: skip
 _GROUPING = ("worst_group", "group_gap")
 

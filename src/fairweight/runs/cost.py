@@ -43,7 +43,7 @@ ASSUMED = (
 def training_seconds(
     n: int, *, epochs: int, batch_size: int, flops: float, taught: bool = False
 ) -> float:
-    """Of a training on `n` examples.
+    """Cost of training on `n` examples.
 
     Parameters
     ----------
@@ -62,7 +62,7 @@ def training_seconds(
 
 
 def asking_seconds(n: int, flops: float) -> float:
-    """Of answers to `n` examples."""
+    """Cost of predicting `n` examples."""
     return max(n * flops / FLOPS, math.ceil(n / ASKED_AT_ONCE) * STEP)
 
 
@@ -78,7 +78,7 @@ PARAMETER_BYTES = 4.5  # of a model on disk
 
 
 def training_cost(training: Mapping[str, Any], unit: Unit, *, taught: bool) -> Cost:
-    """Steps of the student, and the teacher's answers to the same images."""
+    """Steps of the student, and the teacher's predictions of the same images."""
     per_example = unit.train_s + (unit.predict_s if taught else 0.0)
     on_gpu = training_seconds(
         unit.n_train,
@@ -217,7 +217,7 @@ def _measured(experiment: Experiment, data: Path | None) -> Unit:
 
 
 def _from_shapes(experiment: Experiment, data: Path | None) -> Unit:
-    """The unit of a registered architecture; its layers have shapes, and no weights."""
+    """Cost per example of a registered architecture, counted from the shapes of its layers."""
     name = experiment.model.architecture
     if ":" in name:
         raise InputError(
@@ -254,7 +254,7 @@ def _network(experiment: Experiment, expected: Expected) -> Any:
 
 
 def _step_seconds(network: Any, images: Any, *, backwards: bool) -> float:
-    """Processor seconds of a step, the least of a few: other work on the machine only adds."""
+    """Processor seconds of a step. The least of a few is used, since other work only adds time."""
     network.train(backwards)
     taken: list[float] = []
     while len(taken) <= MEASURED_STEPS and sum(taken) < MEASURED_SECONDS:

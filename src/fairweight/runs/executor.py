@@ -1,4 +1,4 @@
-"""Whoever runs stages for the runner: this process, other processes, or a cluster."""
+"""Executors run stages for the runner: in this process, in others, or on a cluster."""
 
 from __future__ import annotations
 
@@ -86,28 +86,28 @@ class Executor(Protocol):
 
     @property
     def free(self) -> int:
-        """How many stages it would take now."""
+        """How many more stages it can accept now."""
 
     def submit(self, stage: Stage) -> None:
-        """Take a stage; only while something is free."""
+        """Accept a stage; call it only while `free` is above 0."""
 
     def finished(self, wait: float) -> list[Result]:
-        """What ended since the last call; waits so many seconds for something to end."""
+        """Attempts that ended since the last call; sleeps at most `wait` seconds for one."""
 
     def interrupt(self) -> None:
-        """Ask running stages to stop where they can go on."""
+        """Ask running stages to stop at their next checkpoint."""
 
     def stop(self) -> None:
-        """End whatever still runs; nothing is left of it but half-done work in the store."""
+        """Kill whatever still runs; only its unfinished work in the store remains."""
 
 
 class OutOfTime(Exception):  # noqa: N818  a signal, not an error
-    """The budget is used up: the stage stops where it can go on."""
+    """The time budget is used up: the stage stops at a checkpoint from which it can continue."""
 
 
 @dataclass(frozen=True)
 class StageContext:
-    """Circumstances of a stage; nothing here changes its result.
+    """Where and how a stage runs; nothing here changes its result.
 
     Parameters
     ----------
@@ -230,7 +230,7 @@ class InProcess:
         return results
 
     def interrupt(self) -> None:
-        """Nothing runs when this can be called."""
+        """Does nothing: a stage has ended before this can be called."""
 
     def stop(self) -> None:
-        """Nothing runs when this can be called."""
+        """Does nothing: a stage has ended before this can be called."""

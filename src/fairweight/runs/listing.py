@@ -1,4 +1,4 @@
-"""A study's stages as a list on disk, and how far they are.
+"""A study's stages as a list on disk, and the progress of each.
 
 The list is written when the study is planned, so that looking at it loads no torch.
 """
@@ -59,7 +59,7 @@ def _file(study: Study, root: Path) -> Path:
 
 @dataclass(frozen=True)
 class StudyProgress:
-    """Stages of a study by what became of them; `left` are neither done, running nor failed."""
+    """Numbers of stages by state; `left` are neither done, running nor failed."""
 
     done: Counter[str]
     running: Counter[str]

@@ -74,7 +74,7 @@ class Manifest:
 
 
 def seal(folder: Path, stage: Stage, seconds: float) -> Manifest:
-    """Force what lies in a folder to disk and describe it; the description is written last."""
+    """Flush a folder's files to disk and describe them; the manifest is written last."""
     files: dict[str, tuple[int, str]] = {}
     mode = folder.stat().st_mode & 0o666
     for place, folders, names in os.walk(folder):
@@ -185,7 +185,7 @@ _compared: dict[Path, tuple[int, int]] = {}
 
 
 def checked(root: Path, key: str, *, files: bool) -> Manifest:
-    """The manifest of a stage, after its files were compared with it where that is asked for.
+    """The manifest of a stage; on request its files are checked against it first.
 
     A stage that is not what was written is set aside.
     """
@@ -226,7 +226,7 @@ class _Flaw(Exception):  # noqa: N818  becomes Damaged
 
 
 def _compare_files(folder: Path, manifest: Manifest) -> None:
-    """Sizes each time, contents once per process."""
+    """Check sizes on every call, checksums once per process."""
     for name, (size, _) in manifest.files.items():
         try:
             there = os.stat(folder / name).st_size

@@ -39,7 +39,7 @@ FORMAT = 1
 
 @dataclass(frozen=True)
 class Packed:
-    """What one model predicted about one part of the data, as it is packed.
+    """Packed predictions of one model on one part of the data.
 
     Parameters
     ----------
@@ -287,7 +287,7 @@ def _restore(stage: Stage, one: Packed, data: Data, store: Store, root: Path | N
 
 
 def _outputs(one: Packed, part: Images) -> NDArray[Any]:
-    """What the model would say about the part's examples, in their order."""
+    """The model's predictions of the part's examples, in their order."""
     places = {id: place for place, id in enumerate(one.ids)}
     wanted = [str(id) for id in part.example_id.tolist()]
     known = one.tasks or one.classes
@@ -335,7 +335,7 @@ def _put(name: str, text: str, room: Path) -> None:
 def _files(
     folder: Path, *, arrays: bool = True, only: Collection[str] | None = None
 ) -> Iterator[tuple[dict[str, Any], pa.Table]]:
-    """What every packed file of a folder says of itself, and its table."""
+    """Header and table of every packed file in a folder."""
     for path in sorted(folder.glob("*.parquet")):
         try:
             text = (pq.read_schema(path).metadata or {})[MODELS]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from glob import glob
@@ -14,6 +15,7 @@ import pyarrow.parquet as pq
 
 from fairweight.auditing.counts.cube_file import write_cube
 from fairweight.auditing.counts.group_by import count
+from fairweight.base.memory import shared_out
 from fairweight.errors import InputError
 from fairweight.runs.executor import StageContext
 from fairweight.runs.runner import run
@@ -21,7 +23,7 @@ from fairweight.runs.stage import Stage, key_of
 from fairweight.runs.store import Store
 from fairweight.tables.align import align
 from fairweight.tables.canonical import canonical_sql
-from fairweight.tables.connection import literal, quote
+from fairweight.tables.connection import literal, memory_limit_mb, quote
 from fairweight.tables.spec import TableSpec, sources_of
 
 CUBE = "cube.parquet"
@@ -35,7 +37,9 @@ def count_part(
     table = f"read_parquet([{files}], union_by_name=true)"
     tables = TableSpec.from_json(spec["tables"])
     id_column = tables.id
-    with duckdb.connect() as connection:
+    limit = memory_limit_mb()
+    config: dict[str, Any] = {} if limit is None else {"memory_limit": f"{limit}MB"}
+    with duckdb.connect(":memory:", config=config) as connection:
         described = connection.execute(f"DESCRIBE FROM {table}").fetchall()
         kind = next((str(row[1]) for row in described if row[0] == id_column), "VARCHAR")
         # By canonical text, so that an id is in one part however it is written.
@@ -123,13 +127,14 @@ def count_in_parts(
         stages.append(Stage(key, "count", function, spec, (), f"part {part + 1} of {parts}"))
     cubes = Store(store)
     cubes.forget_failures([stage.key for stage in stages])
-    outcome = run(
-        stages,
-        cubes,
-        workers=workers,
-        ray=ray,
-        progress=lambda news: progress and progress("counting", news.finished, news.stages),
-    )
+    with shared_out(min(parts, workers or os.cpu_count() or 1)):
+        outcome = run(
+            stages,
+            cubes,
+            workers=workers,
+            ray=ray,
+            progress=lambda news: progress and progress("counting", news.finished, news.stages),
+        )
     if outcome.stopped:
         raise KeyboardInterrupt
     for key in outcome.failed:

@@ -1,4 +1,4 @@
-"""From a study to its stages: every piece of work once, whoever needs it."""
+"""From a study to its stages; work that several models need is planned once."""
 
 from __future__ import annotations
 
@@ -103,7 +103,7 @@ MOST_STAGES = 500_000  # the largest paper has 120,000
 
 @dataclass(frozen=True, slots=True)
 class PlannedModel:
-    """One member of one variant, and the stages that make and ask it."""
+    """One member of one variant, and the stages that make it and run it."""
 
     experiment: str
     variant: str
@@ -137,7 +137,7 @@ class Plan:
         *,
         member: int = ALL_MEMBERS,
     ) -> str:
-        """The key of a stage, which is added if nobody needed it before."""
+        """The key of a stage; the stage is added to the plan if it is new."""
         # Thousands of stages share a spec (rounds, members), and most of the time is its text.
         held, text = self._texts.get(id(spec), (None, ""))
         if held is not spec:
@@ -161,7 +161,7 @@ class Plan:
         return [model for model in self.models if model.experiment == experiment]
 
     def on_own_data(self, model: PlannedModel) -> bool:
-        """Whether a model was trained on its experiment's data: teachers were on another's."""
+        """Whether a model was trained on its experiment's data; some teachers were not."""
         return (model.variant == DENSE) == (self.experiments[model.experiment].teachers is None)
 
 

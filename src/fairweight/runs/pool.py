@@ -134,7 +134,7 @@ class Pool:
         return worker
 
     def _remove(self, worker: _Worker) -> None:
-        """Close a process's connection, upon which it ends."""
+        """Close a process's connection, which ends the process."""
         self._workers.remove(worker)
         worker.connection.close()
         try:
@@ -143,7 +143,7 @@ class Pool:
             self._kill(worker)
 
     def _kill(self, worker: _Worker) -> None:
-        """With the processes that it started: it leads a group of its own."""
+        """Kill a process and those that it started: it leads its own process group."""
         if worker.process.poll() is None:
             with suppress(ProcessLookupError):
                 os.killpg(worker.process.pid, signal.SIGKILL)

@@ -172,7 +172,7 @@ class RayPool:
 
 
 class _Board:
-    """Where stages write how far they are: the last word of each."""
+    """A Ray actor that keeps the latest progress of each stage."""
 
     def __init__(self) -> None:
         self._news: dict[str, tuple[int, int, str]] = {}
@@ -186,7 +186,7 @@ class _Board:
 
 
 def _on_a_node(stage: Stage, job: Job, sign: Path, board: Any) -> Result:
-    """What a task does."""
+    """The body of a Ray task: run one stage."""
     try:
         said = sign.read_text(encoding="utf-8")
     except FileNotFoundError:

@@ -1,4 +1,4 @@
-"""Run the stages of a study, here or on a cluster, and say what became of them."""
+"""Run the stages of a study, here or on a cluster, and report how each ended."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ Event: TypeAlias = Literal["started", "running", "done", "cached", "failed", "st
 
 @dataclass(frozen=True)
 class Outcome:
-    """Keys of all stages, by what became of them.
+    """Keys of all stages, by how they ended.
 
     Parameters
     ----------
@@ -58,7 +58,7 @@ class Outcome:
 
 @dataclass(frozen=True, slots=True)
 class News:
-    """Something happened to a stage, for progress bars.
+    """A change in a stage's state, for progress bars.
 
     Parameters
     ----------
@@ -124,7 +124,7 @@ Progress: TypeAlias = Callable[[News], None]
 
 
 class Loop:
-    """One run of a schedule's stages: give out, listen, take note, stop in time."""
+    """One run of a schedule's stages: submit, collect results, record failures, stop in time."""
 
     def __init__(
         self, schedule: Schedule, job: Job, interrupts: Interrupts, progress: Progress | None
@@ -141,7 +141,7 @@ class Loop:
         self._patience = 0.0  # until when running stages are waited for, once we stop
 
     def run(self, executor: Executor) -> None:
-        """Until nothing is left that can be done, or it is time to stop.
+        """Run until no stage is left that can run, or it is time to stop.
 
         Raises
         ------
@@ -193,7 +193,7 @@ class Loop:
         )
 
     def tell(self, key: str, done: int, total: int, words: str) -> None:
-        """Pass on what a running stage says."""
+        """Pass on the progress of a running stage."""
         self._news(key, "running", done=done, total=total, words=words)
 
     def _take_note(self, result: Result) -> None:
@@ -202,7 +202,7 @@ class Loop:
         self._news(result.key, event, words=last_line, seconds=result.seconds)
 
     def _event(self, result: Result) -> Event:
-        """Change the state of a stage to what became of it."""
+        """Update the state of a stage after an attempt at it."""
         key, schedule = result.key, self._schedule
         match result.status:
             case Ending.DONE:

@@ -1,4 +1,4 @@
-"""Which stage is next: member by member, what the most work waits for first. No disk."""
+"""Which stage runs next: member by member, those first that the most work waits for."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ LEAST_WORK = 1e-3  # stages of unknown cost still count, so that long chains com
 
 
 class State(Enum):
-    """Where a stage stands."""
+    """The state of a stage."""
 
     WAITING = auto()  # for its inputs
     READY = auto()
@@ -23,7 +23,7 @@ class State(Enum):
 
 
 class Schedule:
-    """The stages of a study, and how far each of them is.
+    """The stages of a study and the state of each.
 
     Ready stages are given out by their member, then by the longest path of work that begins with
     them, then in the order in which they were given, so that the same study runs in the same order

@@ -68,7 +68,7 @@ class Unit:
 
 @dataclass(frozen=True)
 class Cost:
-    """Of stages: seconds of one thread, bytes on disk, and seconds of a GPU for the networks."""
+    """The cost of stages: seconds of one thread, bytes on disk, and GPU seconds of the networks."""
 
     seconds: float
     bytes: float

@@ -32,7 +32,7 @@ from fairweight.specs.training import Model
 def train(
     spec: Mapping[str, Any], inputs: Mapping[str, Path], folder: Path, context: StageContext
 ) -> None:
-    """A model from its first weights, dense or pruned while it trains; the input teaches it."""
+    """Train a model from its first weights, dense or pruned on the way; an input is its teacher."""
     check_named(spec["model"]["architecture"], "The study")
     data = read_spec(Data, spec["data"], "The data")
     model = read_spec(Model, spec["model"], "The network")
@@ -58,7 +58,7 @@ def train(
 def compress(
     spec: Mapping[str, Any], inputs: Mapping[str, Path], folder: Path, context: StageContext
 ) -> None:
-    """A compressed copy of the first input's model; the last one teaches it."""
+    """Compress the first input's model; the last input is its teacher."""
     parent, *others = inputs.values()
     data = read_spec(Data, spec.get("data") or read_card(parent / MODEL).data, "The data")
     prepared = prepare_once(data, context.data)
@@ -84,7 +84,7 @@ def compress(
 def predict(
     spec: Mapping[str, Any], inputs: Mapping[str, Path], folder: Path, context: StageContext
 ) -> None:
-    """What the one input's model answers, and of held-out ones its row of the variants table."""
+    """Predictions of the input's model; on held-out examples also its row of the variants table."""
     (made,) = inputs.values()
     path = made / MODEL if (made / MODEL).is_dir() else made / ONNX
     members = model_files([f"{spec['variant']}={path}"])
@@ -106,7 +106,7 @@ def predict(
 def similarity(
     spec: Mapping[str, Any], inputs: Mapping[str, Path], folder: Path, context: StageContext
 ) -> None:
-    """How far the first input's representations are from those of the second."""
+    """Distance between the representations of the two inputs' models."""
     one, other = (path / MODEL for path in inputs.values())
     part = prepare_once(read_spec(Data, read_card(one).data, "The data"), context.data).test
     found = lab.similarity(one, other, part, spec=spec, progress=context.progress, refuse=False)
@@ -116,7 +116,7 @@ def similarity(
 
 
 def _report(context: StageContext, numbers: Mapping[str, float], done: int, total: int) -> None:
-    """Say how far a training is, with its loss, accuracy and sparsity."""
+    """Report the progress of a training, with its loss, accuracy and sparsity."""
     words = [f"loss {numbers['loss']:.3f}"] if "loss" in numbers else []
     words += [
         f"{name} {100 * numbers[name]:.1f} %"

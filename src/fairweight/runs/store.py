@@ -62,7 +62,7 @@ class Store:
         return folder
 
     def is_done(self, key: str) -> bool:
-        """Whether a stage is finished; one look at the disk."""
+        """Whether a stage is finished; a single look-up on disk."""
         return os.path.exists(layout.manifest(self.root, key))
 
     def done(self) -> set[str]:
@@ -76,7 +76,7 @@ class Store:
         return found
 
     def manifest(self, key: str) -> Manifest:
-        """What a finished stage says about itself; raises `Damaged` like `read`."""
+        """The manifest of a finished stage; raises `Damaged` like `read`."""
         return manifest.checked(self.root, key, files=False)
 
     def read(self, key: str) -> Path:
@@ -169,7 +169,7 @@ class Store:
     # Studies and what nobody refers to
 
     def register(self, study: str, keys: Collection[str]) -> None:
-        """Say which stages a study refers to, all of them; replaces what it said before.
+        """Record all stages that a study refers to; replaces its earlier record.
 
         To be called before asking what is done: a stage that is referred to is never removed.
         """
@@ -263,7 +263,7 @@ class Store:
         return self.root / layout.FAILED / f"{key}.json"
 
     def _fill(self, key: str, folder: Path, function: Callable[[Path], None]) -> float:
-        """Call the function; seconds that it took, with those before an interruption."""
+        """Call the function and return its seconds, including those before an interruption."""
         note = self.root / layout.WORK / key / layout.SECONDS
         before = 0.0
         with suppress(OSError, ValueError):
@@ -334,7 +334,7 @@ class Store:
 
 
 def _is_disk_full(error: BaseException | None) -> bool:
-    """Whether a full disk is behind an error; libraries put it in words of their own."""
+    """Whether a full disk caused an error; libraries word it differently."""
     words = tuple(os.strerror(number) for number in _FULL)
     seen: set[int] = set()
     while error is not None and id(error) not in seen:

@@ -1,4 +1,4 @@
-"""Where everything of a store lies, and the folders in which stages are written."""
+"""Paths inside a store, and the temporary folders in which stages are written."""
 
 from __future__ import annotations
 
@@ -102,7 +102,7 @@ PATIENCE = 24 * 3600.0
 
 @contextmanager
 def empty_folder(root: Path, key: str) -> Iterator[Path]:
-    """An empty folder; what is left of it disappears when the block ends."""
+    """An empty folder, which is removed when the block ends."""
     with _locked_name(root, key) as folder:
         with writing(stage(root, key)):
             os.mkdir(folder)
@@ -158,7 +158,7 @@ def clear(root: Path, name: str) -> None:
 
 
 def _machine() -> str:
-    """This machine, without telling its name."""
+    """An identifier of this machine that does not reveal its name."""
     return digest(socket.gethostname())[:8]
 
 
@@ -166,7 +166,7 @@ def _machine() -> str:
 
 
 def names(folder: Path) -> list[str]:
-    """What lies in a folder, in order; nothing if it is not there."""
+    """Entries of a folder, sorted; none if it does not exist."""
     with suppress(FileNotFoundError):
         return sorted(os.listdir(folder))
     return []

@@ -2,14 +2,26 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from enum import StrEnum
 from typing import Any
 
 from fairweight.base.fields import choice, option, plain, refuse
+from fairweight.errors import InputError
 
 STATISTICS = "Statistics"
+
+
+MARGIN = 0.02  # the loss of a rate that matters, and of an outcome as a part of its range
+
+
+def _read_margin(text: str, flag: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        raise InputError(f"{flag} {text!r} is no number; give one such as 0.02.") from None
 
 
 class Correction(StrEnum):
@@ -18,6 +30,10 @@ class Correction(StrEnum):
 
 class Members(StrEnum):
     RETRAINED, REPEATED = "retrained", "repeated"
+
+
+class DrawnLimits(StrEnum):
+    SOME, ALL = "some", "all"
 
 
 class ZeroBaseline(StrEnum):
@@ -34,10 +50,14 @@ class AuditOptions:
         Level of intervals and tests.
     members
         What several seeds of a variant are: models that were trained again ("retrained"), or runs
-        of the same model ("repeated": decoding repeats, checkpoints). The numbers are the same;
-        scope `method` is then about running these models again, not about training.
+        of the same model ("repeated": decoding repeats, checkpoints). These are averaged within
+        each example, and nothing is said about the method.
     n_boot
         Bootstrap replicates.
+    drawn_limits
+        "some": where groups × classes exceed 5,000, bootstrapped metrics by group (precision,
+        kappa, balanced accuracy, ...) and their gaps are given without limits and tests, but for
+        those that a policy names; "all" computes every one.
     correction
         "holm", "bh" or "none": how the confirmatory families are corrected.
     min_group
@@ -47,8 +67,9 @@ class AuditOptions:
     exact
         Exact McNemar tests instead of mid-p.
     margin
-        The loss that matters, as a fraction: for it the report says whether it is ruled out, and
-        how many examples that would take.
+        The loss that matters: for it the report says whether it is ruled out, and how many
+        examples that would take. A fraction of rates (0.02 by default), in the outcome's own unit
+        of numbers; these have none by default, but 2 % of their range where that was said.
     group_error
         Share of group labels that may be wrong; the range of the corrected excess is then given.
     zero_baseline
@@ -71,6 +92,14 @@ class AuditOptions:
         "retrained|repeated",
     )
     n_boot: int = option(2000, "Bootstrap replicates.", STATISTICS, "--n-boot")
+    drawn_limits: DrawnLimits | str = option(
+        DrawnLimits.SOME,
+        "Where groups × classes exceed 5,000, bootstrapped metrics by group have no limits (some), "
+        "or all of them do (all).",
+        STATISTICS,
+        "--drawn-limits",
+        "some|all",
+    )
     correction: Correction | str = option(
         Correction.HOLM,
         "Correction of the confirmatory families.",
@@ -81,12 +110,15 @@ class AuditOptions:
     min_group: int = option(10, "Smaller groups are shown, not judged.", STATISTICS, "--min-group")
     random_state: int = option(0, "Seed of all random numbers.", STATISTICS, "--random-state")
     exact: bool = option(False, "Exact McNemar tests instead of mid-p.", STATISTICS, "--exact")
-    margin: float = option(
-        0.02,
-        "The loss that matters, as a fraction (0.02 is 2 points). The report says for whom it is "
-        "ruled out, and how many examples that takes.",
+    margin: float | None = option(
+        None,
+        "The loss that matters: a fraction of rates (0.02, or 2 points, by default), in the "
+        "outcome's own unit of numbers. The report says for whom it is ruled out, and how many "
+        "examples that takes.",
         STATISTICS,
         "--margin",
+        "X",
+        _read_margin,
     )
     group_error: float = option(
         0.0,
@@ -125,18 +157,32 @@ class AuditOptions:
             need(whole and value >= least, name, f"give a whole number of at least {least}")
             object.__setattr__(self, name, int(value))
         for name, kind in (
-            ("correction", Correction), ("members", Members), ("zero_baseline", ZeroBaseline)
+            ("correction", Correction), ("members", Members), ("zero_baseline", ZeroBaseline),
+            ("drawn_limits", DrawnLimits),
         ):  # fmt: skip
             choice(self, name, kind)
-        meant = (
-            f" (did you mean {self.margin / 100:g}?)" if _between(self.margin, 0.999, 100) else ""
-        )
-        rule = f"give a fraction between 0 and 1, such as 0.02{meant}"
-        need(_between(self.margin, 0, 1), "margin", rule)
+        known = self.margin is None or _between(self.margin, 0, math.inf)
+        need(known, "margin", "give a number above 0, such as 0.02")
         wrong = self.group_error == 0 or _between(self.group_error, 0, 0.5)
         need(wrong, "group_error", "give a share of wrong labels below 0.5")
         pairs = tuple((str(metric), str(kind)) for metric, kind in self.confirmatory)
         object.__setattr__(self, "confirmatory", pairs)
+
+    def for_rates(self) -> AuditOptions:
+        """The same with the margin of rates, which is a fraction."""
+        if self.margin is None:
+            return replace(self, margin=MARGIN)
+        if self.margin >= 1:
+            meant = f" (did you mean {self.margin / 100:g}?)" if self.margin < 100 else ""
+            rule = f"give a fraction between 0 and 1, such as 0.02{meant}"
+            raise refuse(self, "margin", self.margin, rule)
+        return self
+
+    def for_numbers(self, span: tuple[float, float] | None) -> AuditOptions:
+        """The same with the margin of an outcome in its own unit, which may have none."""
+        if self.margin is not None or span is None:
+            return self
+        return replace(self, margin=MARGIN * (span[1] - span[0]))
 
     def to_json(self) -> dict[str, Any]:
         return {f.name: plain(getattr(self, f.name)) for f in fields(self)}

@@ -53,7 +53,7 @@ class Level:
 
 @dataclass(frozen=True, kw_only=True, config=_FROZEN)
 class Against:
-    """What is subtracted: the claim's own rows, but for what is named here.
+    """The other side of a difference: like the claim's own rows, except for the fields named here.
 
     Parameters
     ----------
@@ -204,7 +204,7 @@ class Claim(Part):
 
 @dataclass(frozen=True, kw_only=True, config=_FROZEN)
 class Regime:
-    """What the paper's dense models reach, so that a run's can be compared.
+    """What the paper's dense models reach, for comparison with those of a run.
 
     Parameters
     ----------

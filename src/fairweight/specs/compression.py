@@ -12,7 +12,7 @@ from typing import Annotated, Literal, TypeAlias
 from pydantic import BeforeValidator, ConfigDict, Field, model_validator
 from pydantic.dataclasses import dataclass
 
-from fairweight.specs.fields import later, require_built
+from fairweight.specs.fields import later
 
 # When a model is pruned, and how much at a time; the formulas are in lab/compression/schedules.py.
 
@@ -253,7 +253,7 @@ class Pruning:
         return ("*",)
 
     def variant(self, method: str) -> str:
-        """What a model is called to which this was done."""
+        """The name of a model that was compressed in this way."""
         return method
 
 
@@ -400,7 +400,7 @@ class NOfM(Pruning):
 
 @dataclass(frozen=True, kw_only=True, config=_FROZEN)
 class Control(Pruning):
-    """Nothing is removed: the model is trained further, as long as those that are compressed.
+    """Nothing is removed: the model is trained on, for as long as the compressed ones.
 
     What the extra epochs alone do stands beside what pruning with the same epochs does.
     """
@@ -418,6 +418,9 @@ class Control(Pruning):
 
 # Methods that shorten the numbers of an exported model, as they run in ONNX Runtime.
 
+CORRECTED_ON = 100  # examples that biases are corrected on, where a method needs none else
+Ranges: TypeAlias = Literal["min-max", "percentile", "entropy"]
+
 
 @dataclass(frozen=True, kw_only=True, config=_FROZEN)
 class Quantization:
@@ -426,27 +429,22 @@ class Quantization:
     Parameters
     ----------
     layers
-        Which layers, as patterns: those that are left out stay in float. Not in this version: only
-        all of them can be used.
+        Which layers of the exported file, as patterns: those that are left out stay in float.
     bias_correction
-        Whether biases are moved so that the mean outputs of a layer stay. Not in this version.
+        Whether biases are moved so that the mean outputs of a layer stay as they were before its
+        weights were rounded; measured on the calibration examples.
     """
 
-    layers: Patterns = later(("*",), built=False)
-    bias_correction: bool = later(False, built=False)
-
-    @model_validator(mode="after")
-    def _is_built(self) -> Quantization:
-        require_built(self)
-        return self
+    layers: Patterns = later(("*",))
+    bias_correction: bool = later(False)
 
     def variant(self, method: str) -> str:
-        return method
+        return f"{method}-bias" if self.bias_correction else method
 
     @property
     def calibration_examples(self) -> int:
         """How many examples a model must see; one, for the shape of its inputs."""
-        return 1
+        return CORRECTED_ON if self.bias_correction else 1
 
 
 @dataclass(frozen=True, kw_only=True, config=_FROZEN)
@@ -462,25 +460,37 @@ class Int8Static(Quantization):
         is measured. Set it where the file is to be the same on every machine.
     calibration
         Which training examples: the `first` ones, or drawn at `random`, as many of each class
-        (`class-balanced`) or of each group (`group-balanced`). Not in this version: only `first`
-        can be used.
+        (`class-balanced`) or of each group (`group-balanced`).
     group
-        Of `group-balanced`: the group column. Not in this version.
+        Of `group-balanced`: the group column.
     calibration_seed
-        Of the draw. Not in this version.
+        Of the draw.
     ranges
         How the range of an activation follows from what was seen: `min-max`, `percentile` or
-        `entropy`. Not in this version: only `min-max` can be used.
+        `entropy`, as ONNX Runtime has them.
     """
 
     examples: Annotated[int, Field(strict=True, ge=1)] = 100
     reduce_range: bool | None = None
-    calibration: Literal["first", "random", "class-balanced", "group-balanced"] = later(
-        "first", built=False
-    )
-    group: str | None = later(None, built=False)
-    calibration_seed: Annotated[int, Field(strict=True, ge=0)] = later(0, built=False)
-    ranges: Literal["min-max", "percentile", "entropy"] = later("min-max", built=False)
+    calibration: Literal["first", "random", "class-balanced", "group-balanced"] = later("first")
+    group: str | None = later(None)
+    calibration_seed: Annotated[int, Field(strict=True, ge=0)] = later(0)
+    ranges: Ranges = later("min-max")
+
+    @model_validator(mode="after")
+    def _names_its_group(self) -> Int8Static:
+        if (self.calibration == "group-balanced") != (self.group is not None):
+            raise ValueError(
+                "group is the column by which calibration examples are balanced: give both "
+                'calibration = "group-balanced" and group, or neither'
+            )
+        return self
+
+    def variant(self, method: str) -> str:
+        """How ranges are set is part of the name where it is not the usual way."""
+        drawn = "" if self.calibration == "first" else self.calibration
+        ranges = "" if self.ranges == "min-max" else self.ranges
+        return "-".join(filter(None, (super().variant(method), drawn, ranges)))
 
     @property
     def calibration_examples(self) -> int:
@@ -508,4 +518,4 @@ class WeightBits(Quantization):
     bits: Annotated[int, Field(strict=True, ge=2, le=8)]
 
     def variant(self, method: str) -> str:
-        return f"{method}-{self.bits}"
+        return super().variant(f"{method}-{self.bits}")

@@ -19,7 +19,7 @@ _FROZEN = ConfigDict(extra="forbid")
 
 @dataclass(frozen=True, kw_only=True, config=_FROZEN)
 class DrawnBackdoor:
-    """A mark that goes with a label in training, on examples that are drawn by a seed.
+    """A mark on training images that goes with a label; a seed decides which images get it.
 
     Parameters
     ----------

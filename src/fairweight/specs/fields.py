@@ -1,4 +1,4 @@
-"""Fields of specs that came after the first stores, and a spec as the keys of stages have it."""
+"""Fields that specs gained later, and specs as plain values for the keys of stages."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ _LATER, _BUILT = "later", "built"
 
 
 def later(default: Any, *, built: bool = True) -> Any:
-    """A field that stands in a key only where it differs from its default.
+    """A field that enters a stage's key only where it differs from its default.
 
     So what was made before the field existed stays good.
 

@@ -105,6 +105,35 @@ class Rule:
 
 
 @dataclass(frozen=True, kw_only=True, config=_FROZEN)
+class Limit:
+    """How large or how slow a variant may be: a number of the variants table, as it was measured.
+
+    Parameters
+    ----------
+    column
+        A column of the variants table, such as "size_bytes" or "latency_ms".
+    max, min
+        The largest or the least tolerated number.
+    """
+
+    column: str
+    max: Number | None = None
+    min: Number | None = None
+
+    @model_validator(mode="after")
+    def _asks_something(self) -> Limit:
+        if self.max is None and self.min is None:
+            raise ValueError("asks for nothing; give a max or a min")
+        return self
+
+    def criteria(self) -> tuple[tuple[Literal["max", "min"], float], ...]:
+        """What is asked of every variant."""
+        given: tuple[tuple[Literal["max", "min"], float | None], ...]
+        given = (("max", self.max), ("min", self.min))
+        return tuple((name, float(limit)) for name, limit in given if limit is not None)
+
+
+@dataclass(frozen=True, kw_only=True, config=_FROZEN)
 class Policy:
     """All rules, in the order of the file.
 
@@ -114,14 +143,23 @@ class Policy:
         The version of the format.
     min_group_size
         Rows of fewer examples are never judged: they are "cannot tell".
+    small_groups
+        What becomes of them: "cannot tell", or "skip", which leaves them out and names them.
     require_groups
-        Groups that must be in the data.
+        Groups that must be in the data, and are never skipped.
+    exclude
+        Groups that are not judged at all; the verdict names them.
+    limit
+        Sizes and latencies of the variants.
     """
 
     rule: Annotated[tuple[Rule, ...], Field(min_length=1)]
     schema: Literal[1] = 1
     min_group_size: Annotated[int, Field(strict=True, ge=1)] = 100
+    small_groups: Literal["cannot tell", "skip"] = "cannot tell"
     require_groups: tuple[str, ...] = ()
+    exclude: tuple[str, ...] = ()
+    limit: tuple[Limit, ...] = ()
 
     def confirmatory(self) -> tuple[tuple[str, str], ...]:
         """The (metric, kind of row) pairs that were declared before looking."""
@@ -134,7 +172,11 @@ _NAMES = 'give a list of names, such as ["sex=Female"]'
 REMEDIES = {
     "schema": "this version reads schema = 1",
     "min_group_size": "give a whole number of at least 1",
+    "small_groups": 'use "cannot tell" or "skip"',
     "require_groups": _NAMES,
+    "exclude": _NAMES,
+    "limit": "write every limit below a line [[limit]], with two brackets",
+    "column": 'give a column of the variants table, such as "size_bytes" or "latency_ms"',
     "rule": "write every rule below a line [[rule]], with two brackets, and at least one of them",
     "metric": 'give the name of a metric, such as "accuracy" (fairweight metrics lists them)',
     "by": 'use "overall", "class", "group", "intersection" or "grouping"',
@@ -149,7 +191,10 @@ REMEDIES = {
     "tasks": 'give a list of tasks, such as ["smiling"]',
 }
 _POLICY_KEYS = [field.name for field in fields(Policy)]
-_RULE_KEYS = [field.name for field in fields(Rule)]
+_PART_KEYS = {
+    "rule": [field.name for field in fields(Rule)],
+    "limit": [field.name for field in fields(Limit)],
+}
 
 
 def read_policy(source: Policy | str | Path | Mapping[str, Any]) -> Policy:
@@ -187,7 +232,7 @@ def read_policy(source: Policy | str | Path | Mapping[str, Any]) -> Policy:
 
 
 def _urgency(error: ErrorDetails) -> int:
-    """Another schema explains all other complaints; a misspelt key explains a missing one."""
+    """The cause first: a wrong schema, then a misspelt key, then what follows from them."""
     if error["loc"][:1] == ("schema",):
         return 0
     return 1 if error["type"] == "unexpected_keyword_argument" else 2
@@ -197,15 +242,16 @@ def _refusal(error: ErrorDetails, name: str) -> InputError:
     """A complaint as a sentence: which rule, which key, what was given, what to do."""
     place = [part for part in error["loc"] if isinstance(part, str | int)]
     where, keys = name, _POLICY_KEYS
-    if len(place) > 1 and place[0] == "rule" and isinstance(place[1], int):
-        where, keys = f"{name}, rule {place[1] + 1}", _RULE_KEYS
+    part = str(place[0]) if place else ""
+    if part in _PART_KEYS and len(place) > 1 and isinstance(place[1], int):
+        where, keys = f"{name}, {part} {place[1] + 1}", _PART_KEYS[part]
         place = place[2:]
     key = str(place[0]) if place else ""
     if error["type"] == "unexpected_keyword_argument":
-        if keys is _RULE_KEYS and key in _POLICY_KEYS:
+        if keys is not _POLICY_KEYS and key in _POLICY_KEYS:
             return InputError(
                 f"{where}: the key '{key}' belongs to the whole policy; write it above the first "
-                "[[rule]]."
+                f"[[{part}]]."
             )
         return UnknownNameError(f"{where}: the key", key, keys)
     if error["type"] == "missing":

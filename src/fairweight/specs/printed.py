@@ -16,7 +16,7 @@ _FROZEN = ConfigDict(extra="forbid")
 
 @dataclass(frozen=True, kw_only=True, config=_FROZEN)
 class Cells:
-    """Which stored rows a run's values come from; what a row or a column says goes first.
+    """Which stored rows a run's values come from; what a row or column sets wins.
 
     Parameters
     ----------
@@ -117,7 +117,7 @@ class Exhibit:
 
 @dataclass(frozen=True, kw_only=True, config=_FROZEN)
 class Takeaway:
-    """What a reader should take away, held to the claims that it rests on.
+    """What a reader should take away, with the claims that support it.
 
     Parameters
     ----------
@@ -135,7 +135,7 @@ class Takeaway:
 
 @dataclass(frozen=True, kw_only=True, config=_FROZEN)
 class Printed:
-    """A paper as its reader knows it.
+    """What a paper says and prints, and what a reader should take away.
 
     Parameters
     ----------

@@ -87,7 +87,7 @@ class Copy:
 
 @dataclass(frozen=True, kw_only=True, config=_FROZEN)
 class Expected:
-    """What a data set is known to hold, for estimating costs where its files are not at hand.
+    """The published size of a data set, to estimate costs where its files are absent.
 
     Parameters
     ----------

@@ -1,1 +1,1 @@
-"""Experiments that make prediction tables and ask the audit about them."""
+"""Experiments that make prediction tables and audit them."""

@@ -56,7 +56,7 @@ def _estimate(
 
 
 def _value(value: float) -> ClaimedValue:
-    """A printed number: nothing is known of its error."""
+    """A printed number, whose error is unknown."""
     return ClaimedValue(value, reason=NO_INTERVAL)
 
 
@@ -77,7 +77,7 @@ def welch(one: Numbers, two: Numbers) -> Limits:
 
 
 def welch_of(mean: float, sd: float, n: int, other: float, other_sd: float, other_n: int) -> Limits:
-    """The same from means and standard deviations."""
+    """Welch's limits from means and standard deviations."""
     a, b = sd**2 / n, other_sd**2 / other_n
     freedom = (a + b) ** 2 / (a**2 / (n - 1) + b**2 / (other_n - 1))
     reach = float(stdtrit(freedom, 0.975)) * sqrt(a + b)
@@ -128,7 +128,7 @@ class Models:
         return chosen
 
     def metric(self, name: str) -> np.ndarray:
-        """Of every model by itself: accuracy, CEV or SDE against the teacher."""
+        """Accuracy, CEV or SDE of every single model against the teacher."""
         if name == "accuracy":
             wrong: np.ndarray = 1 - self.fn.mean(axis=1) / self.per_class
             return wrong
@@ -196,7 +196,7 @@ def ss_ratio(data: str, metric: str, method: Sequence[str]) -> Found:
 
 
 def ss_difference(data: str, metric: str, method: Sequence[str]) -> Found:
-    """A method less pruning alone."""
+    """Difference between a method and pruning alone."""
     return [
         (name, _estimate(found, "Welch", "method"))
         for name, found in _against_plain(data, metric, method, logarithm=False)

@@ -127,7 +127,7 @@ UNSEEN = 0.05  # recall of a down-sampled class before compression
 
 @dataclass(frozen=True)
 class ClassRates:
-    """How often every class is there, predicted and recognised, before and after compression."""
+    """Labels, predictions and recall of every class, before and after compression."""
 
     n: dict[str, float]
     recall: dict[str, float]  # of the dense models
@@ -140,14 +140,14 @@ class ClassRates:
 
     @property
     def above_majority(self) -> float:
-        """Dense accuracy less that of always answering the most frequent class."""
+        """Dense accuracy less that of always predicting the most frequent class."""
         total = sum(self.n.values())
         right = sum(self.n[one] * self.recall[one] for one in self.n)
         return (right - max(self.n.values())) / total
 
     @property
     def collapsed(self) -> bool:
-        """Whether the compressed models answer one class alone, or hardly another."""
+        """Whether the compressed models predict (almost) a single class."""
         return sum(share >= COLLAPSED for share in self.predicted_after.values()) <= 1
 
 
@@ -177,7 +177,7 @@ def class_rates(table: pd.DataFrame, variant: str, task: str | None) -> ClassRat
 
 
 def out_of_regime(part: Part, where: Where, regimes: Sequence[Regime], stored: Stored) -> str:
-    """Why these models are not in the paper's regime; empty where nothing speaks against it.
+    """Why these models are not in the paper's regime; empty if they are.
 
     Of a mean over attributes more than half of them must be in it.
     """
@@ -255,7 +255,7 @@ NOT_RUN = "the run is not made yet"
 
 @dataclass(frozen=True)
 class Line:
-    """One line of a part: which one it is, what the run says, the verdict, and what to know."""
+    """One line of a part: its keys, the run's estimate, the claim verdict and notes."""
 
     name: str
     estimate: ClaimedValue
@@ -425,7 +425,7 @@ def _beside(part: Part, where: Where, stored: Stored, n_lines: int) -> ClaimedVa
 def notes(
     part: Part, found: ClaimedValue, told: str, control: ClaimedValue | None
 ) -> tuple[str, ...]:
-    """What a reader has to know of a line beside its verdict."""
+    """Notes on a line that a reader needs beside its verdict."""
     said = []
     if found.scope == "model":
         said.append("about these models, not the method")

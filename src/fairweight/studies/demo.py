@@ -131,7 +131,7 @@ def _slopes(values: Sequence[Floats], pixels: Floats, wanted: Floats) -> list[Fl
 
 
 def _one_thread() -> AbstractContextManager[object]:
-    """Batches this small are slower on several threads than on one, where that can be said."""
+    """Use one thread where it can be set: batches this small are slower on several."""
     try:
         from threadpoolctl import threadpool_limits
     except ImportError:
@@ -257,7 +257,7 @@ def load(seed: int) -> Halves:
 
 
 def check_whole(name: str, value: int, *, least: int) -> None:
-    """Raise for numbers that are no seed and no size."""
+    """Raise unless the seed and the sizes are valid."""
     most = 2**32 - 1  # numpy's limit for seeds, and beyond any sensible size
     if not least <= value <= most:
         raise InputError(f"{name} is {value}, but it must be from {least} to {most}.")

@@ -1,4 +1,4 @@
-"""What the published tables of a study say of a quantity: a row, or a difference over members."""
+"""Estimates from the published tables of a study: a row, or a difference over members."""
 
 from __future__ import annotations
 
@@ -211,7 +211,7 @@ _LIMITS = {
 
 @dataclass(frozen=True)
 class ClaimedValue:
-    """What a study says about a quantity; `reason` where it says nothing."""
+    """A study's estimate of a quantity; `reason` says why where there is none."""
 
     value: float = nan
     low: float = nan
@@ -298,7 +298,7 @@ SCOPE = "members"  # other members, the same test examples
 
 
 def student(values: pd.Series, alpha: float, what: str = "members") -> tuple[float, float, float]:
-    """The mean with the limits of Student's t; refuses what has no spread to speak of."""
+    """The mean with Student's t limits; refuses values without spread."""
     undefined = int(values.isna().sum())
     k = len(values)
     if undefined:  # a mean of those that are defined would be one of chosen members

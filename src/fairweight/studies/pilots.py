@@ -1,4 +1,4 @@
-"""How sharp a study's verdicts will be, reckoned from a pilot before the study starts."""
+"""How precise a study's estimates will be, predicted from a pilot before the study starts."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def expected_half_width(
 
 @dataclass(frozen=True)
 class Pilot:
-    """What a pilot says of a line: how wide its interval will be, and how wide it may be.
+    """The width that a pilot predicts for a line's interval, and the largest that still decides it.
 
     Of ratios and odds both are differences of logarithms.
     """
@@ -75,7 +75,7 @@ class Pilot:
 
 
 def piloted(claims: Claims, results: Path) -> list[Pilot]:
-    """Of every claim that the data allow: the half-width to expect, from a pilot's results.
+    """The half-width to expect for every claim that the data allow, from a pilot's results.
 
     A pilot has one member of each variant or more. Its levels need not be the paper's: the variant
     of the family whose loss is nearest stands for each.

@@ -79,7 +79,7 @@ class FamilyRecipe:
 
     @property
     def models(self) -> int:
-        """How many there are in all."""
+        """The number of models in total."""
         return self.members * (1 + len(self.sparsities) + 1)
 
 
@@ -93,7 +93,7 @@ def in_processes(
     workers: int,
     progress: Callable[[int, int], None] | None = None,
 ) -> list[Result]:
-    """What every job returns, in their order.
+    """Run jobs in processes and return their results, in order.
 
     When this returns or raises, none of its processes is left, nor any temporary file of theirs.
 
@@ -163,7 +163,7 @@ def _ignoring_interrupts() -> Iterator[None]:
 
 @dataclass(frozen=True)
 class DenseFamily:
-    """A dense member and its children: what they answer, and what was measured of them."""
+    """A dense member and its copies: their predictions and measurements."""
 
     predictions: pd.DataFrame
     measured: tuple[dict[str, Any], ...]  # rows of the variants table
@@ -205,7 +205,7 @@ def populations(
 
 
 def family(recipe: FamilyRecipe, seed: int, models: Path) -> DenseFamily:
-    """Train one dense member, compress it, and ask the files that were written."""
+    """Train one dense member, compress it, and predict with the files that were written."""
     from fairweight import lab
     from fairweight.lab.measurement import torch_threads
 

@@ -1,4 +1,4 @@
-"""What a study has found so far, as folders: tables that `audit` reads, and reports.
+"""The results of a study so far, as folders: tables that `audit` reads, and reports.
 
 Publishing replaces what was published before and nothing else: other people's files stay, and so
 does a file of ours that somebody changed, unless it is asked for. A process that is killed leaves
@@ -199,7 +199,7 @@ def publish(
 def publish_folder(
     folder: Path, make: Callable[[Path], None], *, overwrite: bool, tell: Callable[[str], None]
 ) -> None:
-    """Let `make` write a folder in the place of what was published there before."""
+    """Let `make` write a folder that replaces what was published there."""
     for held in (folder, folder / "audit"):
         _, said = move_out(held / NAME, place_for(held)[0])
         if said is not None:

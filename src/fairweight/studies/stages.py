@@ -80,7 +80,7 @@ def _prepared(data: Mapping[str, Any], context: StageContext) -> Prepared:
 def audit(
     spec: Mapping[str, Any], inputs: Mapping[str, Path], folder: Path, context: StageContext
 ) -> None:
-    """Audit what the inputs' models answered; the report goes into the folder."""
+    """Audit the predictions of the inputs' models; the report goes into the folder."""
     place = context.work / "tables"
     models, folders = spec["models"], list(inputs.values())
     # Columns that compare a model with its dense member; none where it was not compared.
@@ -141,7 +141,7 @@ def write_training(data: Mapping[str, Any], context: StageContext, place: Path) 
 
 
 def keep_tasks(path: Path, tasks: Sequence[str]) -> None:
-    """Leave only these attributes in a table; one alone becomes its label, with no and yes."""
+    """Keep only these attributes of a table; a single one becomes the label, with no and yes."""
     table = pq.read_table(path)
     held = set(table["task"].to_pylist()) if "task" in table.column_names else set()
     for task in tasks:

@@ -5,12 +5,16 @@ The view's columns are named by role: `example_id, task, label, weight, cluster,
 (scores), `r0 ...` (label_rank), `count` (how many examples a row stands for). Identities were
 checked: no duplicate, no example missing from a member, one label per example. Values are as given;
 text with few values may be an ENUM, whole numbers may be narrower than in the file.
+
+Where outcomes stand in the place of label and prediction, `p0 ...` are numbers, `d0 ...` their
+denominators, `a0 ...` predictions beside them, and `label` is the better of 0 and 1 for everybody:
+an outcome that is 0 or 1 is right or wrong.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
@@ -34,6 +38,7 @@ from fairweight.tables.connection import (
     reading,
     streaming,
 )
+from fairweight.tables.engines import are_distant, counted_there
 from fairweight.tables.groups import GroupChoice, cluster_suggestion, unused_note
 from fairweight.tables.identity import (
     OF_EXAMPLES,
@@ -46,18 +51,20 @@ from fairweight.tables.identity import (
 )
 from fairweight.tables.joins import Assembly, LeftOutExamples, left_out_note
 from fairweight.tables.layout import Layout, MemberColumns, recognise
+from fairweight.tables.logs.request import with_logs
 from fairweight.tables.roles import (
     Alignment,
     choose_groups,
     find_column,
     find_identity,
     further_columns,
+    offered_columns,
     order_members,
     taken_columns,
     without_varying,
 )
 from fairweight.tables.sources import Source, open_source
-from fairweight.tables.spec import Missing, TableSpec
+from fairweight.tables.spec import Better, Missing, OutcomeRole, TableSpec
 
 if TYPE_CHECKING:
     import duckdb
@@ -74,6 +81,8 @@ class Member:
     score: str | None = None
     scores: str | None = None
     label_rank: str | None = None
+    denominator: str | None = None  # of outcomes
+    answer: str | None = None  # beside outcomes: predictions
 
 
 @dataclass(frozen=True)
@@ -104,6 +113,8 @@ class Aligned:
     left_out: tuple[LeftOutExamples, ...] = ()  # what --missing drop left out
     # SQL for FROM: id, task and label of every row of the baseline; None without ids.
     identified: str | None = None
+    has_label: bool = True  # else `label` is a constant
+    outcome: OutcomeRole | None = None  # predictions are outcomes
 
     def members_of(self, variant: str) -> tuple[Member, ...]:
         """The members of one variant, in the order of their seeds."""
@@ -140,9 +151,11 @@ def align(tables: TableSpec, *, further: bool = False, alone: bool = False) -> A
     alone
         Accept the baseline without any compressed variant.
     """
+    if are_distant(tables):
+        tables = counted_there(tables)
     workspace = Workspace()
     try:
-        layout = recognise(workspace, tables, alone=alone)
+        tables, logged = with_logs(workspace, tables)
         beside = {
             what: None if ref is None else open_source(workspace, ref.given)
             for what, ref in (
@@ -150,6 +163,8 @@ def align(tables: TableSpec, *, further: bool = False, alone: bool = False) -> A
                 ("variants", tables.variants),
             )
         }  # fmt: skip
+        layout = recognise(workspace, tables, alone=alone, examples=beside["examples"])
+        layout = replace(layout, notes=(*logged, *layout.notes))
         shown = ", ".join(table.shown for table in layout.inputs)
         with reading(shown):
             return _aligned(Alignment(workspace, tables, alone, further), layout, beside)
@@ -163,8 +178,9 @@ def _aligned(
     layout: Layout,
     beside: Mapping[str, Source | None],
 ) -> Aligned:
+    outcome, unlabelled = request.names.outcome, request.tables.unlabelled
     for part in layout.parts:
-        if layout.kind == "wide" and part.prediction == request.names.label:
+        if layout.kind == "wide" and part.prediction == request.names.label and not outcome:
             raise InputError(
                 f"The column '{part.prediction}' is both the label and the prediction of "
                 f"'{part.variant}'; name the right one with --label or --prediction."
@@ -175,11 +191,27 @@ def _aligned(
     tables = list({part.source.view: part.source for part in parts}.values())
     everywhere = [*tables, examples] if examples is not None else tables
     identity = find_identity(request, layout, tables, examples, notes)
+    clusters = [
+        find_column(everywhere, name, "--cluster (cluster=)", True)
+        for name in request.tables.clusters
+    ]
+    if len(clusters) == 2:
+        raise InputError(
+            f"--cluster was given twice ({' and '.join(request.tables.clusters)}), and two columns "
+            "that both bind examples are not supported yet; give the one that binds more of them."
+        )
     columns = {
-        "label": find_column(everywhere, request.names.label, "--label (label=)", True),
+        "label": None
+        if outcome or unlabelled
+        else find_column(
+            everywhere,
+            request.names.label,
+            "--label (label=); without labels (--unlabelled) only changed predictions are counted",
+            True,
+        ),
         "weight": find_column(everywhere, request.tables.weight, "--weight (weight=)", True)
         or find_column(everywhere, "weight", "", False),
-        "cluster": find_column(everywhere, request.tables.cluster, "--cluster (cluster=)", True),
+        "cluster": clusters[0] if clusters else None,
         "count": request.names.count,
     }
     choice = choose_groups(request, layout, identity, tables, examples, columns)
@@ -190,7 +222,7 @@ def _aligned(
             if column in table.columns:
                 require_plain(table, column, role)
     for part in parts:
-        require_plain(part.source, part.prediction, "prediction")
+        require_plain(part.source, part.prediction, "outcome" if outcome else "prediction")
     attributes = [Attribute(role, column) for role, column in columns.items() if column]
     attributes += [Attribute(f"c{i}", column) for i, column in enumerate(choice.columns)]
     further: tuple[str, ...] = ()
@@ -210,7 +242,8 @@ def _aligned(
         rows, kinds, varying = found.rows, found.kinds, found.varying
         everyone, left_out = found.everyone, found.left_out
         notes.extend(left_out_note(left_out))
-    _check_examples_label(request, identity, tables, examples, rows, kinds["label"])
+    if columns["label"] is not None:
+        _check_examples_label(request, identity, tables, examples, rows, kinds["label"])
     choice = without_varying(choice, varying, request.tables.groups is not None)
     further = tuple(c for i, c in enumerate(further) if f"x{i}" not in varying)
     view, kinds = _role_view(request, rows, kinds, identity, parts, choice, further, attributes)
@@ -223,8 +256,13 @@ def _aligned(
         kinds=kinds,
         numbers=range(len(parts)),
         label=request.names.label,
-        columns=shown,
+        columns=shown | {f"g{i}": column for i, column in enumerate(choice.columns)},
+        force=request.tables.force,
+        outcome=outcome,
+        limits=request.tables.range,
     )
+    if outcome and checked.binary:
+        view = _as_right_or_wrong(request, view, [f"p{n}" for n in range(len(parts))])
     members = []
     for number, part in enumerate(parts):
         if f"s{number}" in checked.empty:
@@ -240,15 +278,18 @@ def _aligned(
                 score=None if held.get("s") in checked.empty else held.get("s"),
                 scores=None if held.get("v") in checked.empty else held.get("v"),
                 label_rank=held.get("r"),
+                denominator=held.get("d"),
+                answer=held.get("a"),
             )
         )
     notes.extend(choice.notes)
     unused = unused_note(choice.unused)
     notes.extend([unused] if unused is not None else [])
-    if request.tables.cluster is None:
+    if not clusters:
         taken = taken_columns(layout, identity, columns) | {*choice.columns}
-        free = [c for table in everywhere for c in table.columns if c not in taken]
-        suggestion = cluster_suggestion(free)
+        offers = offered_columns(layout, tables, examples)
+        free = {column: offer for column, offer in offers.items() if column not in taken}
+        suggestion = cluster_suggestion(request.connection, free)
         notes.extend([suggestion] if suggestion is not None else [])
     has_task = identity.task is not None
     training, models = beside["train"], beside["variants"]
@@ -313,6 +354,36 @@ def _aligned(
         further_columns=further,
         left_out=left_out,
         identified=None if identity.column is None else everyone,
+        has_label=columns["label"] is not None,
+        outcome=_outcome_role(request.tables, parts, checked) if outcome else None,
+    )
+
+
+def _as_right_or_wrong(request: Alignment, view: str, outcomes: Sequence[str]) -> str:
+    """The view with outcomes that are 0 or 1 as whole numbers, like predictions."""
+    made = request.workspace.name("aligned")
+    casts = ", ".join(f"CAST({name} AS TINYINT) AS {name}" for name in outcomes)
+    request.connection.execute(
+        f"CREATE TEMP VIEW {quote(made)} AS SELECT * REPLACE ({casts}) FROM {quote(view)}"
+    )
+    return made
+
+
+def _outcome_role(
+    tables: TableSpec, parts: Sequence[MemberColumns], checked: Checked
+) -> OutcomeRole:
+    assert tables.better is not None
+    return OutcomeRole(
+        name=tables.outcome if isinstance(tables.outcome, str) else "outcome",
+        better=Better(tables.better),
+        binary=checked.binary,
+        denominator=None
+        if parts[0].denominator is None
+        else tables.denominator
+        if isinstance(tables.denominator, str)
+        else "denominator",
+        shared=checked.shared_denominator,
+        range=tables.range,
     )
 
 
@@ -356,7 +427,8 @@ def _wide(
         select(attribute.role, attribute.column, holder, prefix, attribute.numeric)
     for number, part in enumerate(parts):
         for short, column in _values(part):
-            select(f"{short}{number}", column, table, "t.", short != "p")
+            numeric = part.outcome if short == "p" else short != "a"
+            select(f"{short}{number}", column, table, "t.", numeric)
     joined = f"{quote(table.view)} AS t"
     if examples is not None:
         joined += (
@@ -372,6 +444,8 @@ def _values(part: MemberColumns) -> list[tuple[str, str]]:
         ("s", part.score),
         ("v", part.scores),
         ("r", part.label_rank),
+        ("d", part.denominator),
+        ("a", part.answer),
     )
     return [(short, column) for short, column in held if column is not None]
 
@@ -421,7 +495,12 @@ def _role_view(
     """The final view, with columns named by role, and their types."""
     selected = ["example_id"] + (["task"] if identity.task is not None else [])
     held = {a.column: a.role for a in attributes if a.role not in OF_EXAMPLES}
-    selected.append("label")
+    if "label" in kinds:
+        selected.append("label")
+    elif request.tables.better is not None:  # the better one of 0 and 1
+        selected.append(f"{int(request.tables.better == Better.HIGHER)} AS label")
+    else:
+        selected.append("'(unlabelled)' AS label")
     if "count" in kinds:
         selected.append('CAST("count" AS BIGINT) AS "count"')
     if "weight" in kinds:
@@ -435,7 +514,10 @@ def _role_view(
     for number, part in enumerate(parts):
         for short, column in _values(part):
             name, kind = f"{short}{number}", kinds[f"{short}{number}"]
-            if short == "s":
+            if short == "d" or (short == "p" and part.outcome):
+                _require_numbers(kind, column, "outcome" if short == "p" else "denominator")
+                selected.append(f"{double(name, kind)} AS {name}")
+            elif short == "s":
                 _require_numbers(kind, column, "score")
                 selected.append(f"{probability(name, kind)} AS {name}")
             elif short == "v":

@@ -1,16 +1,28 @@
-"""Values that cannot be audited: missing labels, impossible scores, impossible weights."""
+"""What cannot be audited: columns that do not exist, missing labels, impossible scores, weights."""
 
 from __future__ import annotations
 
+import difflib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from fairweight.base.fields import options_of
 from fairweight.base.wording import are, counted, have
-from fairweight.errors import InputError
-from fairweight.tables.connection import is_float, is_list, is_nested, missing, one_row, quote
+from fairweight.errors import InputError, brief
+from fairweight.tables.connection import (
+    is_float,
+    is_list,
+    is_nested,
+    is_text,
+    missing,
+    one_row,
+    quote,
+)
 from fairweight.tables.identity import SHOWN_EXAMPLES, named
+from fairweight.tables.names import split_grouping
 from fairweight.tables.sources import Source
+from fairweight.tables.spec import TEXTS, TableSpec
 
 if TYPE_CHECKING:
     import duckdb
@@ -19,6 +31,8 @@ if TYPE_CHECKING:
 SCORE_TOLERANCE = 1e-6
 LEAST_WEIGHT, MOST_WEIGHT = 1e-28, 1e28  # sums of all examples fit into single precision
 MOST_EXAMPLES = 10**9 - 1  # numpy draws hypergeometric numbers of no more
+NAN = ("nan", "NaN", "NAN", "Nan", "-nan")  # a text that may be a missing value
+OF_CLASSES = {"label": "label", "p": "prediction", "g": "group"}  # columns of the view, by letter
 SHOWN_TYPE = 60  # characters of a type in a message
 
 
@@ -30,6 +44,8 @@ class Checked:
     examples: int  # rows, or what they count
     empty: frozenset[str]
     list_length: int | None  # entries of the class-probability lists
+    binary: bool = False  # outcomes: all are 0 or 1
+    shared_denominator: bool = True  # outcomes: every example has one, whatever the model
 
 
 def check_values(
@@ -40,11 +56,15 @@ def check_values(
     numbers: Sequence[int],
     label: str,
     columns: Mapping[str, str],
+    force: bool = False,
+    outcome: bool = False,
+    limits: tuple[float, float] | None = None,
 ) -> Checked:
     """One pass over the aligned view.
 
     `kinds` are the types of its columns, `numbers` the members, `columns` the user's names of the
-    score and weight columns for messages.
+    columns for messages; `force` takes the text `nan` as a name. `outcome`: predictions are numbers
+    (with denominators `d0 ...`), and `limits` are the least and the largest that they can be.
     """
     asked = {"rows": "count(*)", "label": f"count(*) FILTER ({missing('label', kinds['label'])})"}
     asked["examples"] = 'sum("count")' if "count" in kinds else "count(*)"
@@ -54,6 +74,21 @@ def check_values(
         asked["weight"] = f"count(*) FILTER ({bad['weight']})"
         asked["least_weight"] = "min(weight) FILTER (weight > 0)"
         asked["most_weight"] = "max(weight) FILTER (weight > 0)"
+    binary = [f"p{number} IN (0, 1)" for number in numbers] if outcome else ["false"]
+    shared = [f"d{n} = d0" for n in numbers if f"d{n}" in kinds and n] if outcome else []
+    asked["other"] = f"count(*) FILTER (NOT ({' AND '.join(binary)}))"
+    asked["unshared"] = f"count(*) FILTER (NOT ({' AND '.join(shared or ['true'])}))"
+    for number in numbers if outcome else ():
+        value, size = f"p{number}", f"d{number}"
+        bad[value] = f"({value} IS NULL OR isnan({value}) OR isinf({value}))"
+        asked[value] = f"count(*) FILTER ({bad[value]})"
+        if limits is not None:
+            bad[f"{value}_range"] = f"({value} < {limits[0]!r} OR {value} > {limits[1]!r})"
+            asked[f"{value}_range"] = f"count(*) FILTER ({bad[f'{value}_range']})"
+        if size in kinds:
+            bad[size] = f"({size} IS NULL OR isnan({size}) OR isinf({size}) OR {size} < 0)"
+            asked[size] = f"count(*) FILTER ({bad[size]})"
+            asked[f"{size}_total"] = f"sum({size})"
     for number in numbers:
         predicted = f"NOT {missing(f'p{number}', kinds[f'p{number}'])}"
         score, scores, rank = f"s{number}", f"v{number}", f"r{number}"
@@ -80,6 +115,21 @@ def check_values(
             asked[f"{scores}_held"] = f"count({scores})"
             asked[f"{scores}_least"] = f"min(len({scores}))"
             asked[f"{scores}_most"] = f"max(len({scores}))"
+    texts = {
+        name: role
+        for name, kind in kinds.items()
+        if (role := OF_CLASSES.get(name.rstrip("0123456789"))) and is_text(kind) and not force
+    }
+    for name in list(texts):
+        plain = name
+        if kinds[name] != "VARCHAR":  # an enumeration: its values are known without a look at rows
+            held = one_row(connection, f"SELECT enum_range(NULL::{kinds[name]})::VARCHAR[]")[0]
+            if not set(NAN) & set(held):
+                del texts[name]
+                continue
+            plain = f"CAST({name} AS VARCHAR)"
+        bad[f"{name}_nan"] = f"{plain} IN {NAN}"
+        asked[f"{name}_nan"] = f"count(*) FILTER ({bad[f'{name}_nan']})"
     selected = ", ".join(f"{sql} AS {quote(name)}" for name, sql in asked.items())
     found = one_row(connection, f"SELECT {selected} FROM {quote(view)}")
     result: dict[str, Any] = dict(zip(asked, found, strict=True))
@@ -102,6 +152,15 @@ def check_values(
             f"{counted(result['label'], 'row')} {have(result['label'])} no label ('{label}'), "
             f"such as {examples}; fill the labels or leave those examples out."
         )
+    for name, role in texts.items():
+        if found_nan := result[f"{name}_nan"]:
+            left = " or leave the column out of --groups," if role == "group" else ""
+            raise InputError(
+                f"The {role} column '{columns.get(name, label)}' has the text 'nan' in "
+                f"{counted(found_nan, 'row')}, such as {some(bad[f'{name}_nan'])}, which may be a "
+                "missing value or a name. If it is missing, leave the cell empty (null in JSON and "
+                f"Parquet, None in Python),{left} else take it as a name with --force (force=True)."
+            )
     if "weight" in bad:
         if result["weight"]:
             raise InputError(
@@ -119,6 +178,32 @@ def check_values(
             raise InputError(
                 f"The weight column '{columns['weight']}' has weights from {least:g} to {most:g}, "
                 "whose squares cannot be computed with; divide all weights by their mean."
+            )
+    for number in numbers if outcome else ():
+        value, size = f"p{number}", f"d{number}"
+        if result[value]:
+            raise InputError(
+                f"The outcome '{columns[value]}' is missing or infinite in "
+                f"{counted(result[value], 'row')}, such as {some(bad[value])}; give the number "
+                "that such an example deserves (a failure is often the worst value), or leave the "
+                "example out for all models."
+            )
+        if result.get(f"{value}_range"):
+            assert limits is not None
+            raise InputError(
+                f"The outcome '{columns[value]}' lies outside --range {limits[0]:g},{limits[1]:g} "
+                f"in {counted(result[f'{value}_range'], 'row')}, such as "
+                f"{some(bad[f'{value}_range'])}; correct the values, or the range."
+            )
+        if result.get(size):
+            raise InputError(
+                f"The denominator '{columns[size]}' is negative, infinite or missing in "
+                f"{counted(result[size], 'row')}, such as {some(bad[size])}; correct them: "
+                "denominators are numbers of at least 0."
+            )
+        if size in kinds and not result[f"{size}_total"]:
+            raise InputError(
+                f"The denominator '{columns[size]}' is zero everywhere; name another column."
             )
     empty: set[str] = set()
     lengths: set[int] = set()
@@ -166,6 +251,8 @@ def check_values(
         examples=int(result["examples"]),
         empty=frozenset(empty),
         list_length=lengths.pop() if lengths else None,
+        binary=outcome and not result["other"] and not any(f"d{n}" in kinds for n in numbers),
+        shared_denominator=not result["unshared"],
     )
 
 
@@ -207,4 +294,42 @@ def probability(expression: str, kind: str) -> str:
     return (
         f"CASE WHEN {number} > 1 AND {number} <= {1 + SCORE_TOLERANCE} THEN 1.0::DOUBLE "
         f"WHEN {number} < 0 AND {number} >= {-SCORE_TOLERANCE} THEN 0.0::DOUBLE ELSE {number} END"
+    )
+
+
+def refuse_unknown(request: TableSpec, tables: Sequence[Source], examples: Source | None) -> None:
+    """One error for all columns that were named and that no table has, where there are several.
+
+    Of a single one the place that needs it knows more to say.
+    """
+    held = {c for t in (*tables, *([examples] if examples is not None else [])) for c in t.columns}
+    named: dict[str, str] = {}  # column -> option
+    options = options_of(request)
+    for name in (*TEXTS, "cluster"):
+        value, (default, about) = getattr(request, name), options[name]
+        if value is not None and value != default.default:
+            for column in (value,) if isinstance(value, str) else value:
+                named.setdefault(column, about.flag)
+    for name in ("predictions", "scores", "outcome", "denominator"):
+        given = getattr(request, name) or {}
+        for columns in ([given],) if isinstance(given, str) else given.values():
+            named |= {c: options[name][1].flag for c in columns if c not in named}
+    for grouping in request.groups or ():
+        parts = [grouping.strip()] if {grouping, grouping.strip()} & held else None
+        for column in parts or split_grouping(grouping.strip()):
+            named.setdefault(column, options["groups"][1].flag)
+    unknown = {column: flag for column, flag in named.items() if column not in held}
+    if len(unknown) < 2:
+        return
+    said = []
+    for column, flag in unknown.items():
+        near = difflib.get_close_matches(column[:200], held, n=1, cutoff=0.6)
+        hint = f" (did you mean '{near[0]}'?)" if near else ""
+        said.append(f"{flag} '{brief(column)}'{hint}")
+    shown = ", ".join(table.shown for table in tables[:3]) + (", …" if len(tables) > 3 else "")
+    known = ", ".join(f"'{brief(c)}'" for c in list(dict.fromkeys(
+        c for t in tables for c in t.columns))[:20])  # fmt: skip
+    raise InputError(
+        f"{len(unknown)} columns do not exist in {shown}: {', '.join(said)}. There are: {known}"
+        f"{' and more' if len(held) > 20 else ''}."
     )

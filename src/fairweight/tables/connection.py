@@ -8,11 +8,12 @@ import signal
 import socket
 import threading
 import weakref
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from fairweight.base.memory import budget
 from fairweight.base.scratch import Scratch
 from fairweight.errors import LESS_MEMORY, InputError
 
@@ -99,13 +100,6 @@ def _listen(reader: socket.socket, connections: list[duckdb.DuckDBPyConnection])
                         connection.interrupt()
 
 
-# Above this share of the machine's memory DuckDB spills to disk instead of growing.
-MEMORY_SHARE = 0.6
-LEAST_MEMORY_MB = 512
-LEAST_ADDRESSES_MB = 64
-CGROUP_LIMIT = Path("/sys/fs/cgroup/memory.max")
-
-
 class Workspace:
     """A connection and the temporary folder that goes with it."""
 
@@ -137,6 +131,17 @@ class Workspace:
         self._counter += 1
         return f"fw_{stem}_{self._counter}"
 
+    def confine(self, files: Sequence[Path]) -> None:
+        """From now on no other files than these can be read, no network, no Python, no settings."""
+        allowed = ", ".join(literal(str(file)) for file in files)
+        for setting in (
+            f"allowed_paths = [{allowed}]",
+            "python_enable_replacements = false",
+            "enable_external_access = false",
+            "lock_configuration = true",
+        ):
+            self.connection.execute(f"SET {setting}")
+
     def close(self) -> None:
         """Close the connection and remove the temporary folder; safe to call twice."""
         self.interrupts.close()
@@ -147,30 +152,8 @@ class Workspace:
 
 def memory_limit_mb() -> int | None:
     """Megabytes that DuckDB may hold before it spills; None where the system does not say."""
-    try:
-        total = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    except (AttributeError, OSError, ValueError):
-        return None
-    with suppress(OSError, ValueError):
-        total = min(total, int(CGROUP_LIMIT.read_text()))
-    free = free_addresses()
-    if free is not None and free < total:  # ulimit -v: what is beyond cannot be had at all
-        return max(LEAST_ADDRESSES_MB, int(free * MEMORY_SHARE / 2**20))
-    return max(LEAST_MEMORY_MB, int(total * MEMORY_SHARE / 2**20))
-
-
-def free_addresses() -> int | None:
-    """Bytes that this process may still ask for under `ulimit -v`; None without such a limit."""
-    try:
-        import resource
-
-        limit = resource.getrlimit(resource.RLIMIT_AS)[0]
-        if limit == resource.RLIM_INFINITY:
-            return None
-        held = int(Path("/proc/self/statm").read_text().split()[0]) * os.sysconf("SC_PAGE_SIZE")
-    except (ImportError, OSError, ValueError):
-        return None
-    return max(0, limit - held)
+    held = budget()
+    return None if held is None else max(1, held // 2**20)
 
 
 # Names and values written into SQL so that no quote, newline or markup in them can do harm.

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Iterator, Mapping
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from fairweight.errors import InputError
-from fairweight.tables.canonical import canonical
+from fairweight.tables.canonical import canonical, class_order
 from fairweight.tables.spec import kind_of_frame
 
 if TYPE_CHECKING:
@@ -55,6 +57,7 @@ def to_arrow(given: Any, kind: str, name: str) -> pa.Table:
 
 
 DIGEST_ROWS = 10_000
+SUM_TOLERANCE = 1e-3  # of probabilities in single precision
 
 
 def digest_of_frame(given: Any) -> str | None:
@@ -126,7 +129,7 @@ def column_to_arrow(values: Any, name: str) -> pa.Array | pa.ChunkedArray:
         offsets = np.arange(0, values.size + 1, max(values.shape[1], 1), dtype=np.int32)
         return pa.ListArray.from_arrays(pa.array(offsets), flat)
     try:
-        return pa.array(values, from_pandas=True)
+        return _without_nan(pa.array(values, from_pandas=True))
     except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError, OverflowError):
         pass  # values of mixed types are told apart by their texts
     texts: list[str | None] = []
@@ -142,7 +145,35 @@ def column_to_arrow(values: Any, name: str) -> pa.Array | pa.ChunkedArray:
         except TypeError:
             absent = True
         texts.append(None if absent else canonical(value))
-    return pa.array(texts, type=pa.string())
+    return _without_nan(pa.array(texts, type=pa.string()))
+
+
+def _without_nan(column: pa.Array | pa.ChunkedArray) -> pa.Array | pa.ChunkedArray:
+    """`nan` among texts that are numbers is a missing one, as in a column of a CSV file.
+
+    >>> _without_nan(pa.array(["1", "nan", "2.5"])).to_pylist()
+    ['1', None, '2.5']
+    >>> _without_nan(pa.array(["1", "nan", "007"])).to_pylist()
+    ['1', 'nan', '007']
+    """
+    if not (pa.types.is_string(column.type) or pa.types.is_large_string(column.type)):
+        return column
+    found = pc.is_in(pc.utf8_lower(column), pa.array(["nan", "-nan"], column.type))
+    if not pc.any(found).as_py():
+        return column
+    others = pc.unique(pc.drop_null(column)).to_pylist()
+    if not all(_is_number(text) for text in others):
+        return column
+    return pc.if_else(pc.fill_null(found, False), pa.scalar(None, column.type), column)
+
+
+def _is_number(text: str) -> bool:
+    """Whether a text is a number as the reader of CSV files sees it; a leading zero is a code's."""
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return "_" not in text and not re.match("-?0[0-9]", text)
 
 
 # Plain arrays (what scikit-learn and fairlearn users have) as one wide table.
@@ -155,6 +186,9 @@ class WideColumns:
     predictions: dict[str, list[str]]
     scores: dict[str, list[str]]
     groups: list[str]
+    denominator: str | dict[str, list[str]] | None = None
+    score_classes: tuple[str, ...] | None = None  # of probabilities that were given as predictions
+    notes: tuple[str, ...] = ()
 
 
 def wide_table(
@@ -166,31 +200,78 @@ def wide_table(
     y_score: Mapping[str, Any] | None = None,
     cluster: Any = None,
     sample_weight: Any = None,
+    denominator: Any = None,
+    given_as: str = "y_pred",
+    score_classes: Sequence[Any] | None = None,
 ) -> tuple[dict[str, Any], WideColumns]:
-    """A dict of equally long columns, and their roles; lengths are checked with their names."""
-    y_true, y_pred, sensitive_features, sample_id, y_score, cluster, sample_weight = _in_one_order(
-        y_true, y_pred, sensitive_features, sample_id, y_score, cluster, sample_weight
-    )
-    label = _one_dimensional(y_true, "y_true")
-    n = len(label)
-    if n == 0:
-        raise InputError("y_true is empty; give at least one example.")
-    if not isinstance(y_pred, Mapping):
+    """A dict of equally long columns, and their roles; lengths are checked with their names.
+
+    Outcomes (`given_as`) have no `y_true`; their denominator is one for all, or one per variant.
+    """
+    (y_true, y_pred, sensitive_features, sample_id, y_score, cluster, sample_weight,
+     denominator) = _in_one_order(
+        y_true, y_pred, sensitive_features, sample_id, y_score, cluster, sample_weight, denominator
+    )  # fmt: skip
+    if not isinstance(y_pred, Mapping) or not y_pred:
         raise InputError(
-            f"y_pred is a {type(y_pred).__name__}; give a dict from variant to predictions, as in "
+            f"{given_as} is a {type(y_pred).__name__}; give a dict from variant to values, as in "
             "{'dense': ..., 'int8': ...}."
         )
-    table: dict[str, Any] = {"example_id": range(n), "label": label}
+    if y_true is None:
+        n = len(as_array(next(iter(y_pred.values()))))
+    else:
+        label = _one_dimensional(y_true, "y_true")
+        n = len(label)
+    if n == 0:
+        named = given_as if y_true is None else "y_true"
+        raise InputError(f"{named} is empty; give at least one example.")
+    table: dict[str, Any] = {"example_id": range(n)}
+    if y_true is not None:
+        table["label"] = label
     if sample_id is not None:
         table["example_id"] = _of_length(_one_dimensional(sample_id, "sample_id"), n, "sample_id")
     predictions: dict[str, list[str]] = {}
+    y_pred, shares = dict(y_pred), {}
+    classes: tuple[str, ...] | None = None
+    for name, given in y_pred.items() if y_true is not None else ():
+        if (found := _class_shares(given, f"y_pred[{name!r}]", label, score_classes)) is None:
+            continue
+        shares[name], own = found
+        if classes not in (None, own):
+            raise InputError(
+                f"y_pred[{name!r}] holds probabilities of other classes, or in another order, than "
+                f"those before: {', '.join(own)}; {', '.join(classes or ())}. Give all of them in "
+                "one order."
+            )
+        classes = own
+        y_pred[name] = np.array(own, dtype=object)[shares[name].argmax(axis=1)]
+    notes: tuple[str, ...] = ()
+    if classes is not None:
+        named = ", ".join(f"'{name}'" for name in shares)
+        shown = ", ".join(classes[:5]) + (", …" if len(classes) > 5 else "")
+        notes = (
+            f"y_pred of {named} holds class probabilities: the most probable class is taken as the "
+            f"prediction (classes {shown}).",
+        )
+        if y_score is None and len(shares) == len(y_pred):
+            y_score = shares  # of some models alone they could not be compared
     for name, given in y_pred.items():
-        columns = _members(given, f"y_pred[{name!r}]", n)
+        columns = _members(given, f"{given_as}[{name!r}]", n)
         predictions[str(name)] = []
         for seed, values in enumerate(columns):
             column = f"prediction:{name}:{seed}"
             table[column] = values
             predictions[str(name)].append(column)
+    sizes: str | dict[str, list[str]] | None = None
+    if isinstance(denominator, Mapping):
+        sizes = {}
+        for name, given in denominator.items():
+            columns = _members(given, f"denominator[{name!r}]", n)
+            sizes[str(name)] = [f"denominator:{name}:{seed}" for seed in range(len(columns))]
+            table |= dict(zip(sizes[str(name)], columns, strict=True))
+    elif denominator is not None:
+        sizes = "denominator"
+        table[sizes] = _of_length(_one_dimensional(denominator, sizes), n, sizes)
     scores: dict[str, list[str]] = {}
     for name, given in (y_score or {}).items():
         if str(name) not in predictions:
@@ -216,7 +297,8 @@ def wide_table(
             if column in table:
                 raise InputError(f"A group is named '{column}', as a column in use; rename it.")
             table[column] = _of_length(_one_dimensional(given, column), n, column)
-    return table, WideColumns(predictions, scores, groups)
+    used = classes if y_score is shares and shares else None
+    return table, WideColumns(predictions, scores, groups, sizes, score_classes=used, notes=notes)
 
 
 def _in_one_order(*inputs: Any) -> tuple[Any, ...]:
@@ -302,6 +384,53 @@ def _members(given: Any, name: str, n: int) -> list[Any]:
         hint = " (one column per seed: transpose it)" if turned else ""
         raise InputError(f"{name} has the shape {array.shape}; give ({n},) or ({n}, seeds){hint}.")
     return [array[:, seed] for seed in range(array.shape[1])]
+
+
+def _class_shares(
+    given: Any, name: str, label: Any, score_classes: Sequence[Any] | None
+) -> tuple[NDArray[np.float64], tuple[str, ...]] | None:
+    """Class probabilities (n, classes) that were given as predictions, and their classes by name.
+
+    None for predictions. Classes are `score_classes`, else the columns of a frame, else the labels
+    in sorted order, which is scikit-learn's.
+    """
+    array = given.to_numpy() if hasattr(given, "to_numpy") else np.asarray(given)
+    if array.ndim != 2 or array.dtype.kind != "f" or array.shape[1] < 2 or not len(array):
+        return None
+    inside = bool(((array >= 0) & (array <= 1)).all())
+    sums = array.sum(axis=1, dtype=np.float64)
+    if not inside or bool((np.abs(sums - 1) > SUM_TOLERANCE).any()):
+        return None
+    k = array.shape[1]
+    if bool(np.isin(array, (0, 1)).all()):
+        raise InputError(
+            f"{name} is a matrix of 0.0 and 1.0 whose rows sum to 1: the classes one-hot, or the "
+            f"predictions of {k} seeds. Of one-hot rows give the classes (classes[y.argmax(axis=1)"
+            "]); of seeds give whole numbers (y.astype(int))."
+        )
+    labels = np.asarray(label)
+    held = class_order({t for v in set(labels.tolist()) if (t := canonical(v)) is not None})
+    columns = getattr(given, "columns", None)
+    if score_classes is not None:
+        classes = tuple(canonical(value) or "" for value in score_classes)
+    elif columns is not None and {canonical(c) for c in columns} >= set(held):
+        classes = tuple(canonical(value) or "" for value in columns)
+    else:
+        classes = held
+        by_text = tuple(sorted(held)) if labels.dtype.kind in "OUS" else held
+        if len(held) == k and by_text != held:
+            raise InputError(
+                f"{name} holds probabilities of {k} classes, and the labels can be sorted as "
+                f"numbers ({', '.join(held[:4])} …) or as text ({', '.join(by_text[:4])} …); say "
+                "the order of its columns: score_classes=[...] (model.classes_)."
+            )
+    if len(classes) != k or len(set(classes)) != k:
+        raise InputError(
+            f"{name} has the shape {array.shape} with rows that sum to 1, so it holds class "
+            f"probabilities, but {len(classes)} classes are known ({', '.join(classes[:5])}); name "
+            "the class of each column (score_classes=[...]), or give predicted classes."
+        )
+    return array.astype(np.float64), classes
 
 
 def _scores(given: Any, name: object, n: int, seeds: int) -> list[Any]:

@@ -99,17 +99,21 @@ def unused_note(unused: Mapping[str, str]) -> str | None:
     return f"Columns not used as groups: {shown}. Include one with --groups."
 
 
-def cluster_suggestion(columns: Sequence[str]) -> str | None:
+def cluster_suggestion(
+    connection: duckdb.DuckDBPyConnection, columns: Mapping[str, Offer]
+) -> str | None:
     """A hint where one of the columns without a role seems to say which examples belong together.
 
-    >>> cluster_suggestion(["sex", "writer_id"])[:52]
-    "Examples assumed independent, but the column 'writer"
-    >>> cluster_suggestion(["sex", "username2"]) is None
-    True
+    By its name, and by its values: several examples share one, and there are more of them than a
+    property of people has (yes and no, free and paid).
     """
-    for column in columns:
+    for column, offer in columns.items():
         words = re.sub(r"([a-z])([A-Z])", r"\1 \2", column).lower()
-        if CLUSTER_WORDS & set(re.split(r"[^a-z]+", words)):
+        if not CLUSTER_WORDS & set(re.split(r"[^a-z]+", words)):
+            continue
+        values = _count_values(connection, column, offer)
+        many = values > FEW_VALUES or values * FEW_VALUES >= offer.examples
+        if many and 2 < values < offer.examples:
             return (
                 f"Examples assumed independent, but the column '{column}' seems to say which "
                 f"belong together; if so, use --cluster {shlex.quote(column)}."

@@ -35,7 +35,10 @@ MEMBERS_APART = (
     "tell the members of a population apart by a seed column (--seed-column) or give each its file "
     "(dense=a.csv dense=b.csv)"
 )
-_VALUE_ROLES = (("p", "prediction"), ("s", "score"), ("v", "scores"), ("r", "label_rank"))
+_VALUE_ROLES = (
+    ("p", "prediction"), ("s", "score"), ("v", "scores"), ("r", "label_rank"),
+    ("d", "denominator"), ("a", "answer"),
+)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -150,7 +153,7 @@ class Assembly:
             if column is None:
                 continue
             name = f"{short}{number}"
-            if role == "prediction":
+            if role == "answer" or (role == "prediction" and not part.outcome):
                 selected.append(self.compact.select(part.source, column, name))
                 found.kinds[name] = self.compact.kind(part.source, column)
             else:

@@ -8,14 +8,15 @@ files  one table per model, joined on the example's identity
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
 from fairweight.errors import InputError, UnknownNameError
 from fairweight.tables.canonical import canonical, canonical_sql, is_whole
-from fairweight.tables.checks import require_plain
+from fairweight.tables.checks import refuse_unknown, require_plain
+from fairweight.tables.class_scores import with_class_scores
 from fairweight.tables.connection import (
     Workspace,
     is_integer,
@@ -27,9 +28,13 @@ from fairweight.tables.connection import (
     reading,
 )
 from fairweight.tables.frequencies import read_counts
-from fairweight.tables.sources import Source, open_source
+from fairweight.tables.queries import open_tables
+from fairweight.tables.sources import Source
 from fairweight.tables.spec import Columns, TableSpec
 
+# Where the column of predictions, or of outcomes, is named.
+_PLACE = {False: "--prediction-column (prediction=)", True: "--outcome (outcome=)"}
+_WIDE = {False: "--prediction NAME=COLUMN (predictions=)", True: "--outcome NAME=COLUMN (outcome=)"}
 ALONE = "dense"  # what a model is called that nobody named
 
 
@@ -46,13 +51,26 @@ class Names:
     scores: str = "scores"
     label_rank: str = "label_rank"
     count: str | None = None  # how many examples a row stands for; None: one
+    outcome: bool = False  # `prediction` is the column of a number that says how well it went
+    denominator: str | None = None
+    answer: str | None = None  # beside an outcome: the column of predictions
 
     @classmethod
     def of(cls, tables: TableSpec) -> Names:
-        return cls(
-            tables.label, tables.id, tables.variant, tables.seed, tables.prediction, tables.score,
-            count=tables.count,
+        names = cls(
+            tables.label, tables.id, tables.variant, tables.repeat or tables.seed,
+            tables.prediction, tables.score, count=tables.count,
         )  # fmt: skip
+        if tables.outcome is None:
+            return names
+        single = isinstance(tables.outcome, str)
+        return replace(
+            names,
+            prediction=str(tables.outcome) if single else tables.prediction,
+            outcome=True,
+            denominator=tables.denominator if isinstance(tables.denominator, str) else None,
+            answer=tables.prediction if single and tables.prediction != tables.outcome else None,
+        )
 
 
 @dataclass(frozen=True)
@@ -67,6 +85,9 @@ class MemberColumns:
     scores: str | None = None
     label_rank: str | None = None
     where: str | None = None  # SQL condition on the source's rows; None for all rows
+    outcome: bool = False  # `prediction` holds numbers that say how well it went
+    denominator: str | None = None  # of an outcome
+    answer: str | None = None  # beside an outcome: what was predicted
 
 
 @dataclass(frozen=True)
@@ -80,14 +101,60 @@ class Layout:
     notes: tuple[str, ...] = ()
 
 
-def recognise(workspace: Workspace, request: TableSpec, *, alone: bool = False) -> Layout:
+def recognise(
+    workspace: Workspace,
+    request: TableSpec,
+    *,
+    alone: bool = False,
+    examples: Source | None = None,
+) -> Layout:
     """Open the source or sources and find the members in them; `alone`: one model will do."""
     names = Names.of(request)
+    opened = open_tables(workspace, request)
+    refuse_unknown(request, [table for _, table in opened], examples)
+    notes: tuple[str, ...] = ()
+    if request.class_scores is not None:
+        tables = [table for _, table in opened]
+        vectors = [
+            with_class_scores(
+                workspace,
+                table,
+                request.class_scores,
+                prediction=names.prediction,
+                scores=names.scores,
+                known=frozenset(request.predictions or ()) | {v for v, _ in _recognised(table)},
+            )
+            for table in tables
+        ]
+        opened = [(name, table) for (name, _), (table, _) in zip(opened, vectors, strict=True)]
+        notes = tuple(dict.fromkeys(note for _, note in vectors if note is not None))
+    found = _recognised_layout(workspace, opened, request, names, alone=alone)
+    return replace(found, notes=(*notes, *found.notes))
+
+
+def _recognised_layout(
+    workspace: Workspace,
+    opened: list[tuple[str | None, Source]],
+    request: TableSpec,
+    names: Names,
+    *,
+    alone: bool,
+) -> Layout:
+    """The layout of tables that are open."""
     predictions, scores = request.predictions, request.scores
-    opened = [
-        (ref.variant, open_source(workspace, ref.given, name=ref.variant if ref.frame else None))
-        for ref in request.sources
-    ]
+    if isinstance(request.outcome, Mapping):
+        predictions = request.outcome
+    elif isinstance(request.denominator, Mapping):
+        raise InputError(
+            "--denominator names a column for every variant (NAME=COL), and --outcome one for all; "
+            "say both in the same way."
+        )
+    if request.repeat is not None and predictions is not None:
+        raise InputError(
+            f"--repeat-column '{request.repeat}' (repeat=) tells rows of one model apart, and a "
+            "wide table has one row for each example; give every run a column of its own: "
+            "--prediction NAME=COL (or --outcome NAME=COL) again, and --members repeated."
+        )
     if names.count is not None:
         opened = [(name, read_counts(workspace, table, names.count)) for name, table in opened]
     if len(opened) == 1:
@@ -95,17 +162,27 @@ def recognise(workspace: Workspace, request: TableSpec, *, alone: bool = False) 
         one_model = names.prediction in table.columns and names.variant not in table.columns
         if alone and predictions is None and one_model:
             return _files(workspace, [(name or ALONE, table)], names)
-        return _single(workspace, table, names, predictions, scores)
+        return _with_denominators(
+            _single(workspace, table, names, predictions, scores), names, request.denominator
+        )
     explicit = [name is not None for name, _ in opened]
     tables = [table for _, table in opened]
     long = all({names.variant, names.prediction} <= set(table.columns) for table in tables)
     if not any(explicit) and predictions is None and long:
         return _long(workspace, _union(workspace, tables), tuple(tables), names)
-    wide = predictions is not None or all(
-        names.prediction not in table.columns and len(_recognised(table)) > 1 for table in tables
+    wide = predictions is not None or (
+        names.prediction == Names.prediction
+        and all(
+            names.prediction not in table.columns and len(_recognised(table)) > 1
+            for table in tables
+        )
     )
     if not any(explicit) and wide:
-        found = _wide(_union(workspace, tables), tuple(tables), names, predictions, scores)
+        found = _with_denominators(
+            _wide(_union(workspace, tables), tuple(tables), names, predictions, scores),
+            names,
+            request.denominator,
+        )
         said = f"{len(tables)} files were read as parts of one table."
         return Layout(found.kind, found.parts, tuple(tables), found.used, (*found.notes, said))
     if predictions is not None:
@@ -114,6 +191,31 @@ def recognise(workspace: Workspace, request: TableSpec, *, alone: bool = False) 
             "give one table, or drop predictions= (--prediction)."
         )
     return _files(workspace, opened, names)
+
+
+def _with_denominators(layout: Layout, names: Names, denominator: str | Columns | None) -> Layout:
+    """A wide table whose outcomes have denominators: a column for all, or one for each variant."""
+    if layout.kind != "wide" or not names.outcome:
+        return layout
+    table = layout.parts[0].source
+    own: dict[tuple[str, str | int], str] = {}
+    if isinstance(denominator, Mapping):
+        own = _given(table, denominator, "--denominator NAME=COLUMN (denominator=)")
+        members = {(part.variant, part.seed) for part in layout.parts}
+        for variant, seed in members - {*own}:
+            raise InputError(
+                f"--denominator names no column for '{variant}' (member {seed}); name one for "
+                "every column of --outcome, or one for all (--denominator COL)."
+            )
+    elif denominator is not None:
+        require(table, denominator, "--denominator (denominator=)")
+        own = {(part.variant, part.seed): denominator for part in layout.parts}
+    parts = tuple(
+        replace(part, outcome=True, denominator=own.get((part.variant, part.seed)))
+        for part in layout.parts
+    )
+    used = {part.denominator for part in parts if part.denominator is not None}
+    return replace(layout, parts=parts, used=layout.used | used)
 
 
 # --- one table ---------------------------------------------------------------------------------
@@ -189,15 +291,26 @@ def _single(
         return _long(workspace, table, (table,), names)
     if not has_variant and names.variant != "variant":
         require(table, names.variant, "--variant-column (variant=)")
-    if _recognised(table):
+    if names.outcome and not has_variant:
+        require(table, names.prediction, _PLACE[True])
+        raise InputError(
+            f"{table.shown} has one outcome ('{names.prediction}') and no '{names.variant}' "
+            "column, so it is of one model only; give the compressed model's table too "
+            "(dense=a.csv int8=b.csv), or name a column for each model: --outcome dense=COL "
+            "--outcome int8=COL."
+        )
+    if names.prediction != Names.prediction:  # named: no other column is taken in its place
+        require(table, names.prediction, _PLACE[names.outcome])
+    elif _recognised(table) and not names.outcome:
         return _wide(table, (table,), names, None, scores)
     if has_variant:
-        require(table, names.prediction, "--prediction-column (prediction=)")
+        require(table, names.prediction, _PLACE[names.outcome])
     if has_prediction:
         raise InputError(
             f"{table.shown} has the predictions of one model only ('{names.prediction}', no "
             f"'{names.variant}' column); give the compressed model's table too, as in: "
-            "dense=dense.csv int8=int8.csv."
+            "dense=dense.csv int8=int8.csv. If the table has a column for every model, name each: "
+            "--prediction dense=COLUMN --prediction int8=COLUMN."
         )
     raise InputError(
         f"{table.shown} has no recognisable predictions; its columns are: "
@@ -225,7 +338,7 @@ def _long(workspace: Workspace, table: Source, inputs: tuple[Source, ...], names
             f"FROM {quote(table.view)}) GROUP BY ALL) ORDER BY first"
         ).fetchall()
     if not has_seed and names.seed != "seed":
-        require(table, names.seed, "--seed-column (seed=)")
+        require(table, names.seed, "--seed-column (seed=), or --repeat-column (repeat=)")
     conditions: dict[tuple[str, str | int], list[str]] = {}
     for variant, seed_value, name, member in rows:
         if name is None:
@@ -246,12 +359,19 @@ def _long(workspace: Workspace, table: Source, inputs: tuple[Source, ...], names
             source=table,
             prediction=names.prediction,
             **_score_columns(table, names),
+            **_outcome_columns(table, names),
             where=" OR ".join(found),
         )
         for (name, member_seed), found in conditions.items()
     )
-    used = {names.variant, names.seed, names.prediction, names.score, names.scores}
-    return Layout("long", parts, inputs, frozenset(used | {names.label_rank}))
+    return Layout("long", parts, inputs, _used(names))
+
+
+def _used(names: Names) -> frozenset[str]:
+    """Columns of long tables and of files per model that are no groups."""
+    used = (names.variant, names.seed, names.prediction, names.score, names.scores,
+            names.label_rank, names.denominator, names.answer)  # fmt: skip
+    return frozenset(name for name in used if name is not None)
 
 
 def seed_of(value: Any) -> str | int:
@@ -266,7 +386,9 @@ def seed_of(value: Any) -> str | int:
     return int(text) if is_whole(text) else text
 
 
-def _score_columns(table: Source, names: Names) -> dict[str, str | None]:
+def _score_columns(table: Source, names: Names) -> dict[str, Any]:
+    if names.outcome:  # what is called a score there is the outcome, or another one
+        return {}
     score = names.score if names.score in table.columns else None
     scores = names.scores if names.scores in table.columns else None
     if score is None and names.score != "score":
@@ -277,9 +399,23 @@ def _score_columns(table: Source, names: Names) -> dict[str, str | None]:
     return {"score": score, "scores": scores, "label_rank": rank}
 
 
+def _outcome_columns(table: Source, names: Names) -> dict[str, Any]:
+    """The columns that go with an outcome, of a long table or of a file per model."""
+    if not names.outcome:
+        return {}
+    if names.denominator is not None:
+        require(table, names.denominator, "--denominator (denominator=)")
+    if names.answer is not None and names.answer not in table.columns:
+        if names.answer != Names.prediction:
+            require(table, names.answer, "--prediction-column (prediction=)")
+        return {"outcome": True, "denominator": names.denominator}
+    return {"outcome": True, "denominator": names.denominator, "answer": names.answer}
+
+
 # --- wide --------------------------------------------------------------------------------------
 
-_STEMS = {"prediction": ("prediction", "pred"), "score": ("score",), "scores": ("scores",)}
+_STEMS = {"prediction": ("prediction", "pred"), "scores": ("scores",)}
+_STEMS["score"] = ("score", "prob", "proba", "probability")
 _STEMS["label_rank"] = ("label_rank",)
 
 
@@ -311,7 +447,8 @@ def _recognised(table: Source, role: str = "prediction") -> dict[tuple[str, str 
                 seed = f" (seed {member[1]})" if ":" in column + found[member] else ""
                 raise InputError(
                     f"{table.shown} has two columns for the {role} of '{member[0]}'{seed}: "
-                    f"'{found[member]}' and '{column}'; say which with --prediction NAME=COLUMN."
+                    f"'{found[member]}' and '{column}'; say which with "
+                    f"{'--prediction' if role == 'prediction' else '--score'} NAME=COLUMN."
                 )
             found[member] = column
     return found
@@ -342,12 +479,18 @@ def _wide(
     scores: Columns | None,
 ) -> Layout:
     found = (
-        _given(table, predictions, "--prediction NAME=COLUMN (predictions=)")
+        _given(table, predictions, _WIDE[names.outcome])
         if predictions is not None
         else _recognised(table)
     )
-    score = _recognised(table, "score")
-    vectors = _recognised(table, "scores")
+    if names.score != Names.score and not names.outcome:
+        require(table, names.score, "--score NAME=COLUMN (scores=)")
+        raise InputError(
+            f"{table.shown} has a column of predictions for every model, and '{names.score}' is "
+            f"given as the scores of all of them; say whose they are: --score NAME={names.score}."
+        )
+    score = {} if names.outcome else _recognised(table, "score")
+    vectors = {} if names.outcome else _recognised(table, "scores")
     if scores is not None:
         score, vectors = _given(table, scores, "--score NAME=COLUMN (scores=)"), {}
         known = {variant for variant, _ in found}
@@ -355,7 +498,7 @@ def _wide(
             if variant not in known:
                 raise UnknownNameError("In scores=, the variant", variant, sorted(known))
     lists = {member: c for member, c in score.items() if is_list(table.columns[c])}
-    ranks = _recognised(table, "label_rank")
+    ranks = {} if names.outcome else _recognised(table, "label_rank")
     parts = tuple(
         MemberColumns(
             variant=variant,
@@ -388,7 +531,7 @@ def _files(
     stems: dict[str, Source] = {}
     parts: list[MemberColumns] = []
     for name, table in opened:
-        require(table, names.prediction, "--prediction-column (prediction=)")
+        require(table, names.prediction, _PLACE[names.outcome])
         variant = canonical(name)
         if variant is None:
             variant = _stem(table)
@@ -398,7 +541,7 @@ def _files(
                     "name them: NAME=FILE (the same NAME for members of one population)."
                 )
             stems[variant] = table
-        columns = _score_columns(table, names)
+        columns = _score_columns(table, names) | _outcome_columns(table, names)
         if names.seed in table.columns:
             view = workspace.name("named")
             others = ", ".join(quote(c) for c in table.columns if c != names.variant)
@@ -418,9 +561,8 @@ def _files(
             seed = sum(part.variant == variant for part in parts)
             parts.append(MemberColumns(variant, seed, table, names.prediction, **columns))
     _refuse_repeated_members(parts, names)
-    used = {names.seed, names.prediction, names.score, names.scores, names.label_rank}
     tables = tuple(table for _, table in opened)
-    return Layout("files", tuple(parts), tables, frozenset(used | {names.variant}))
+    return Layout("files", tuple(parts), tables, _used(names))
 
 
 def _refuse_repeated_members(parts: Sequence[MemberColumns], names: Names) -> None:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable, Sequence
+from functools import lru_cache
 
 from fairweight.errors import InputError, UnknownNameError
 from fairweight.tables.canonical import canonical
@@ -163,6 +164,7 @@ def grouping_columns(text: str, known: Collection[str], where: str) -> tuple[str
 # --- groups ------------------------------------------------------------------------------------
 
 
+@lru_cache(maxsize=100_000)  # an audit asks for the names of its groups several times
 def level_name(column: str, value: str | None) -> str:
     """One level of one column; a value that would be read as something else is in quotes.
 

@@ -44,7 +44,7 @@ class Alignment:
         """Columns whose role the user has named, other than that of a weight."""
         asked = self.tables
         named = {part.strip() for name in asked.groups or () for part in (name, *name.split("*"))}
-        return frozenset(named | {asked.label, *filter(None, (asked.cluster, asked.task))})
+        return frozenset(named | {asked.label, *asked.clusters, *filter(None, (asked.task,))})
 
     @property
     def connection(self) -> duckdb.DuckDBPyConnection:
@@ -117,7 +117,7 @@ def find_identity(
     if task is not None:
         for table in tables:
             require(table, task, "--task (task=)")
-    elif all("task" in table.columns for table in tables):
+    elif "task" not in request.named_columns and all("task" in t.columns for t in tables):
         task = "task"
     first, count = tables[0], request.names.count
     if task is not None:
@@ -180,7 +180,7 @@ def choose_groups(
     examples: Source | None,
     columns: Mapping[str, str | None],
 ) -> GroupChoice:
-    offers = _offers(layout, tables, examples)
+    offers = offered_columns(layout, tables, examples)
     if request.tables.groups is not None:
         allowed = {
             column: offer
@@ -203,13 +203,16 @@ def further_columns(
     taken = {*taken_columns(layout, identity, columns), *choice.columns, "image"}
     return tuple(
         column
-        for column, offer in _offers(layout, tables, examples).items()
+        for column, offer in offered_columns(layout, tables, examples).items()
         if column not in taken
         and (is_number(offer.kind) or is_text(offer.kind) or offer.kind == "BOOLEAN")
     )
 
 
-def _offers(layout: Layout, tables: Sequence[Source], examples: Source | None) -> dict[str, Offer]:
+def offered_columns(
+    layout: Layout, tables: Sequence[Source], examples: Source | None
+) -> dict[str, Offer]:
+    """Every column of the predictions and of the examples table."""
     offers: dict[str, Offer] = {}
     for table in (*tables, *([examples] if examples is not None else [])):
         sharing = sum(part.source is table for part in layout.parts) if layout.kind == "long" else 1

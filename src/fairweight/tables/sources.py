@@ -303,9 +303,9 @@ def _open_frame(workspace: Workspace, given: Any, name: str | None) -> Source:
             # copied, batch by batch, to a table of ours, which spills to disk if it must.
             stream = given.to_arrow_reader() if kind == "DuckDB relation" else given
             table = copied(workspace, stream)
-            return _described(workspace, table, shown, ())
+            return source_of_view(workspace, table, shown, ())
     if kind == "pyarrow Dataset":
-        return _registered(workspace, given, shown, (), _classes_in(given.schema.metadata))
+        return source_of_arrow(workspace, given, shown, (), _classes_in(given.schema.metadata))
     with reading(f"the {shown}"):
         table = to_arrow(given, kind, f"the {shown}")
     classes = _classes_in(table.schema.metadata)
@@ -314,23 +314,24 @@ def _open_frame(workspace: Workspace, given: Any, name: str | None) -> Source:
         classes = tuple(str(item) for item in held) if held is not None else None
     if table.num_columns == 0:
         raise InputError(f"The {shown} has no columns; give a table with examples.")
-    return _registered(workspace, table, shown, (), classes)
+    return source_of_arrow(workspace, table, shown, (), classes)
 
 
-def _registered(
+def source_of_arrow(
     workspace: Workspace,
     table: Any,
     name: str,
     files: tuple[Path, ...],
-    classes: tuple[str, ...] | None,
+    classes: tuple[str, ...] | None = None,
 ) -> Source:
+    """A table of Arrow as a view of the connection; `files` are what it was made from."""
     view = workspace.name("source")
     with reading(f"'{name}'" if files else f"the {name}"):
         workspace.connection.register(view, table)
-        return _described(workspace, view, name, files, classes)
+        return source_of_view(workspace, view, name, files, classes)
 
 
-def _described(
+def source_of_view(
     workspace: Workspace,
     view: str,
     name: str,
@@ -370,7 +371,7 @@ def _open_path(workspace: Workspace, text: str, name: str | None) -> Source:
 
 def _open_csv(workspace: Workspace, place: Place, name: str) -> Source:
     view, guessed = read_delimited(workspace, place.files, file_list(place.files))
-    return _described(workspace, view, name, place.files, guessed=guessed)
+    return source_of_view(workspace, view, name, place.files, guessed=guessed)
 
 
 def _open_database(workspace: Workspace, place: Place, name: str) -> Source:
@@ -378,7 +379,7 @@ def _open_database(workspace: Workspace, place: Place, name: str) -> Source:
         sqlite = stream.read(6) == b"SQLite"
     opened = open_sqlite if sqlite else open_duckdb
     view = opened(workspace, place.files[0], place.query)
-    return _described(workspace, view, name, place.files)
+    return source_of_view(workspace, view, name, place.files)
 
 
 def _open_parquet(workspace: Workspace, place: Place, name: str) -> Source:
@@ -407,7 +408,7 @@ def _open_parquet(workspace: Workspace, place: Place, name: str) -> Source:
     classes = _classes_in(_parquet_metadata(place.files[0]))
     counted = ROW_NUMBER if countable else None
     guessed = {column: kind for column, kind in looks.items() if kind != held[column]}
-    return _described(workspace, view, name, place.files, classes, counted, guessed)
+    return source_of_view(workspace, view, name, place.files, classes, counted, guessed)
 
 
 def _open_json(workspace: Workspace, place: Place, name: str) -> Source:
@@ -442,7 +443,7 @@ def _open_json(workspace: Workspace, place: Place, name: str) -> Source:
         empty_nan(workspace, table, column)
     # A column of several types looks like JSON: it is text.
     guessed = {c: kind for c, kind in looks.items() if c not in typed and kind != "JSON"}
-    return _described(workspace, table, name, place.files, guessed=guessed)
+    return source_of_view(workspace, table, name, place.files, guessed=guessed)
 
 
 def _read_arrow(file: Path) -> pa.Table:
@@ -477,7 +478,7 @@ def _open_arrow_tables(workspace: Workspace, place: Place, name: str, found: Tab
             f"The files of '{name}' do not fit together ({first_line(str(error)).rstrip('.')}); "
             "write a column with one type in all of them."
         ) from error
-    return _registered(workspace, table, name, place.files, _classes_in(table.schema.metadata))
+    return source_of_arrow(workspace, table, name, place.files, _classes_in(table.schema.metadata))
 
 
 # --- formats -----------------------------------------------------------------------------------

@@ -27,7 +27,7 @@ class Population:
     @property
     def right(self) -> tuple[Matrix, Matrix]:
         """Whether each member is right, (members, examples) of 0 and 1, for both sides."""
-        return tuple(  # type: ignore[return-value]
+        return tuple(
             (side == self.label[:, None]).astype(float).T for side in (self.dense, self.small)
         )
 

@@ -43,7 +43,7 @@ BINARY: list[Cell] = [
 ]  # fmt: skip
 
 
-DRAWN = {"precision", "balanced_accuracy", "kappa", "class_gap", "class_shortfall", "tcb"}
+DRAWN = {"precision", "f1", "balanced_accuracy", "kappa", "class_gap", "class_shortfall", "tcb"}
 
 
 @pytest.fixture(scope="module")
@@ -62,6 +62,7 @@ def binary() -> pd.DataFrame:
         ("fpr", 4 / 20, 4 / 20),
         ("selection_rate", 22 / 40, 20 / 40),
         ("precision", 18 / 22, 16 / 20),
+        ("f1", 2 * 18 / (20 + 22), 2 * 16 / (20 + 20)),
         ("balanced_accuracy", (18 / 20 + 16 / 20) / 2, (16 / 20 + 16 / 20) / 2),
         # chance agreement: dense .5·22/40 + .5·18/40 = .5; small .5
         ("kappa", (34 / 40 - 0.5) / 0.5, (32 / 40 - 0.5) / 0.5),
@@ -306,7 +307,7 @@ def test_abstentions_are_not_right_and_are_counted() -> None:
     assert row(results, "fpr")["compressed"] == 0.0
     assert row(results, "fnr")["compressed"] == pytest.approx(5 / 20)
     assert row(results, "flips")["compressed"] == pytest.approx(15 / 40)
-    assert "'small' abstains on 11 examples; they count as not right." in audit.notes
+    assert "'small': 11 missing predictions, counted as wrong." in audit.notes
     spoken = audit.confusion
     silent = spoken[(spoken["variant"] == "small") & (spoken["prediction"] == "(abstained)")]
     assert silent.set_index("label")["count"].to_dict() == {"0": 6, "1": 5}

@@ -39,7 +39,7 @@ def assert_rows_by_hand(results: pd.DataFrame, made: Population, raw: Raw, name:
     """Limits and excess of every row of accuracy and recall that is not too small."""
     members = len(raw.pairs) > 1 and len(np.unique(raw.cluster)) == len(raw.cluster)
     everyone = np.ones(len(made.label), dtype=bool)
-    rows = [("accuracy", "overall", {}, everyone)]
+    rows: list[tuple[str, str, dict[str, Any], Any]] = [("accuracy", "overall", {}, everyone)]
     rows += [("recall", "class", {"cls": c}, made.label == c) for c in np.unique(made.label)]
     rows += [
         ("accuracy", "group", {"group": f"{column}={level}"}, values == level)

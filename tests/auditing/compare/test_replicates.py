@@ -6,9 +6,11 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 from numpy.typing import NDArray
 
+import fairweight as fw
 from fairweight.auditing.compare.comparison import Comparison, Options, comparison
 from fairweight.auditing.compare.estimands import estimands
 from fairweight.auditing.compare.replicates import Replicated, replicate
@@ -196,3 +198,69 @@ def test_bootstrap_over_cells_at_many_tables(
         [plain(*(column[rows] for column in data)) for rows in rng.integers(0, n, (6_000, n))]
     )
     assert_same_distribution(ours, theirs)
+
+
+@pytest.fixture(scope="module")
+def many() -> dict[str, pd.DataFrame]:
+    """One table of 2 × 2,600 groups and classes, drawn in part, drawn whole, and with a policy."""
+    rng = np.random.default_rng(3)
+    label = np.repeat(np.arange(1_300), 4)
+    dense = np.where(rng.random(len(label)) < 0.2, rng.integers(0, 1_300, len(label)), label)
+    small = np.where(rng.random(len(label)) < 0.1, rng.integers(0, 1_300, len(label)), dense)
+    table = {
+        "example_id": np.arange(len(label)), "label": label, "pred_dense": dense,
+        "pred_small": small, "sex": np.where(rng.random(len(label)) < 0.4, "f", "m"),
+        "age": np.where(rng.random(len(label)) < 0.3, "old", "young"),
+    }  # fmt: skip
+    asked: dict[str, dict[str, Any]] = {
+        "some": {},
+        "all": {"drawn_limits": "all"},
+        "named": {"confirmatory": [("kappa", "group")]},
+    }
+    return {
+        name: fw.audit_table(table, groups=["sex", "age"], n_boot=60, **options).results
+        for name, options in asked.items()
+    }
+
+
+def of(frame: pd.DataFrame, metric: str, by: str) -> pd.DataFrame:
+    return frame[(frame["metric"] == metric) & (frame["by"] == by)]
+
+
+def test_many_groups_and_classes_are_drawn_in_part(many: dict[str, pd.DataFrame]) -> None:
+    some, every = many["some"], many["all"]
+    columns = [
+        "metric",
+        "by",
+        "group",
+        "class",
+        "baseline",
+        "compressed",
+        "shift",
+        "excess_shift",
+        "n",
+    ]
+    pd.testing.assert_frame_equal(some[columns], every[columns], rtol=1e-12)
+    left = some["interval"].fillna("").str.startswith("none: many groups and classes")
+    names = set(zip(some.loc[left, "metric"], some.loc[left, "by"], strict=True))
+    assert ("kappa", "group") in names
+    assert ("recall_group_gap", "grouping") in names
+    assert {by for _, by in names} == {"group", "grouping"}
+    assert some.loc[left, ["ci_low", "ci_high", "sim_low"]].isna().all(axis=None)
+    assert every.loc[left, "ci_low"].notna().any()
+    # What is in closed form is the same number; what is drawn from classes or the gaps of accuracy
+    # has limits of the same bootstrap.
+    closed = ~left & ~some["interval"].fillna("").str.contains("bootstrap")
+    pd.testing.assert_frame_equal(some[closed], every[closed])
+    for metric, by in (("kappa", "overall"), ("group_gap", "grouping"), ("precision", "overall")):
+        one, other = of(some, metric, by), of(every, metric, by)
+        pd.testing.assert_frame_equal(one, other, rtol=1e-9)
+
+
+def test_what_a_policy_names_is_drawn(many: dict[str, pd.DataFrame]) -> None:
+    named, every = of(many["named"], "kappa", "group"), of(many["all"], "kappa", "group")
+    assert named["ci_low"].notna().all()
+    pd.testing.assert_frame_equal(
+        named[["ci_low", "ci_high", "p_value"]], every[["ci_low", "ci_high", "p_value"]]
+    )
+    assert of(many["named"], "balanced_accuracy", "group")["ci_low"].isna().all()

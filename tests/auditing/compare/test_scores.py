@@ -442,7 +442,7 @@ def test_calibration_errors_have_no_limits_and_stand_beside_a_calibrated_model()
     for metric in ("ece", "ece_top_label"):
         rows = made.results[made.results["metric"] == metric]
         assert len(rows) == 3
-        limits = [c for c in rows if c.endswith(("_low", "_high")) or c.startswith("p_")]
+        limits = [c for c in map(str, rows) if c.endswith(("_low", "_high")) or c.startswith("p_")]
         assert rows[limits].isna().all(axis=None)
         assert (rows["status"] == "ok").all()
         assert rows[["baseline", "compressed", "shift"]].notna().all(axis=None)

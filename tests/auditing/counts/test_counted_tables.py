@@ -32,7 +32,9 @@ def single_examples(n: int = 600, seeds: int = 1) -> pd.DataFrame:
 
 def grouped(table: pd.DataFrame, *, keep: list[str]) -> pd.DataFrame:
     """`GROUP BY` of these columns with a count, in another order, and with rows of nobody."""
-    named = [c for c in table if c.startswith("prediction:") or c in ("label", "sex", *keep)]
+    named = [
+        c for c in map(str, table) if c.startswith("prediction:") or c in ("label", "sex", *keep)
+    ]
     counted = table.groupby(named, sort=False).size().reset_index(name="freq")
     nobody = counted.iloc[:3].assign(freq=0, sex=["X", "Y", "Z"])
     return pd.concat([nobody, counted.sample(frac=1, random_state=5)], ignore_index=True)
@@ -75,7 +77,7 @@ def test_every_number_is_that_of_the_expanded_table(
 
 def test_scores_too() -> None:
     table = single_examples()
-    counted = grouped(table, keep=[c for c in table if c.startswith("score:")])
+    counted = grouped(table, keep=[c for c in map(str, table) if c.startswith("score:")])
     assert (counted["freq"] > 1).any()
     made = fw.audit_table(counted, count="freq", groups=["sex"], n_boot=40)
     assert_same(made, fw.audit_table(expanded(counted), groups=["sex"], n_boot=40))

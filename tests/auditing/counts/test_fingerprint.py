@@ -13,6 +13,8 @@ import fairweight as fw
 from fairweight.auditing.pipeline import FINGERPRINT_ROWS
 from fairweight.tables.spec import TableSpec, sources_of
 
+pytestmark = pytest.mark.usefixtures("few_metrics")
+
 
 def frame(n: int = 60) -> pd.DataFrame:
     i = np.arange(n)

@@ -51,7 +51,7 @@ def test_pass() -> None:
     assert (verdict.outcome, verdict.exit_code, verdict.passed) == ("pass", 0, True)
     assert row["low"] == pytest.approx(-2.7055 / 1002.7055, rel=1e-3)
     assert row["certifiable"] == pytest.approx(0.0027, abs=1e-4)
-    assert row["reason"] == "a loss of 0.02 is excluded: it is at most 0.002698"
+    assert row["reason"] == "the loss is at most 0.2698 points (limit 2 points)"
     assert row["equivalent"]
 
 
@@ -59,7 +59,7 @@ def test_fail() -> None:
     """60 of 1,000 lost: even the upper limit is far below −0.02."""
     verdict = gate(answers(1000, 60, 0, **FEMALE))
     assert (verdict.outcome, verdict.exit_code, verdict.passed) == ("fail", 1, False)
-    assert only(verdict)["reason"].startswith("a loss of more than 0.02 is shown: at least 0.0")
+    assert only(verdict)["reason"].startswith("the loss is at least 4.")
 
 
 def test_cannot_tell_names_the_margin_that_the_data_certify() -> None:
@@ -68,7 +68,7 @@ def test_cannot_tell_names_the_margin_that_the_data_certify() -> None:
     assert (verdict.outcome, verdict.exit_code, verdict.passed) == ("cannot tell", 3, False)
     # −0.01 − 1.6449 × 0.01 = −0.026449, so 0.0264 would not do and 0.0265 does.
     assert row["certifiable"] == pytest.approx(0.026449, abs=1e-6)
-    assert row["reason"].endswith("these data certify a margin of 0.0265")
+    assert row["reason"].endswith("(limit 2 points); margin = 0.0265 would pass")
     assert gate([spread("shift", -0.01, 0.01, **FEMALE)], policy({"margin": 0.0265})).passed
     assert not gate([spread("shift", -0.01, 0.01, **FEMALE)], policy({"margin": 0.0264})).passed
 
@@ -108,7 +108,7 @@ def test_lower_is_better_so_a_loss_is_an_increase() -> None:
     more = gate([spread("shift", 0.06, 0.005, metric="fnr", **FEMALE)], asked)
     less = gate([spread("shift", -0.06, 0.005, metric="fnr", **FEMALE)], asked)
     assert (more.outcome, less.outcome) == ("fail", "pass")
-    assert only(more)["reason"].startswith("a loss of more than 0.02 is shown: at least 0.05178")
+    assert only(more)["reason"].startswith("the loss is at least 5.178 points (limit 2 points")
     doubt = gate([spread("shift", 0.01, 0.01, metric="fnr", **FEMALE)], asked)
     assert only(doubt)["certifiable"] == pytest.approx(0.026449, abs=1e-6)
 
@@ -121,7 +121,7 @@ def test_floors_speak_of_the_compressed_model_alone() -> None:
     assert gate(rows, policy({"min": 0.65})).outcome == "pass"
     doubt = only(gate(rows, policy({"min": 0.7})))
     assert doubt["decision"] == "cannot tell"
-    assert doubt["reason"].endswith("these data certify a floor of 0.6756")
+    assert doubt["reason"].endswith("(floor 70 %); min = 0.6756 would pass")
     assert gate(rows, policy({"min": 0.6756})).passed
 
 
@@ -131,7 +131,7 @@ def test_ceilings() -> None:
     assert gate(rows, policy({"metric": "fnr", "max": 0.05})).outcome == "fail"
     doubt = only(gate(rows, policy({"metric": "fnr", "max": 0.11})))
     # 0.1 + 1.6449 × 0.01 = 0.11645
-    assert doubt["reason"].endswith("these data certify a ceiling of 0.1165")
+    assert doubt["reason"].endswith("(ceiling 11 %); max = 0.1165 would pass")
 
 
 def test_margin_and_floor_are_two_endpoints() -> None:
@@ -146,7 +146,7 @@ def test_equivalent_means_inside_the_margin_on_both_sides() -> None:
     gain = [line("shift", 0.05, 0.03, 0.07, n=500, **FEMALE)]
     both = [line("shift", 0.0, -0.01, 0.01, n=500, **FEMALE)]
     assert not only(gate(gain))["equivalent"]
-    assert only(gate(gain))["reason"] == "a loss of 0.02 is excluded: there is none"
+    assert only(gate(gain))["reason"] == "there is no loss (limit 2 points)"
     assert only(gate(both))["equivalent"]
 
 
@@ -166,13 +166,13 @@ def test_recovery_allows_a_share_of_the_baseline() -> None:
     assert row["threshold"] == pytest.approx(-0.009)
     assert row["ratio"] == 1.0
     assert row["reason"] == (
-        "a loss of 0.009 (recovery 0.99 of 0.9) is excluded: it is at most 0.002698"
+        "the loss is at most 0.2698 points (limit 0.9 points, which keeps 99 % of 90 %)"
     )
     open_ = recovered(answers(1000, 0, 0, **FEMALE), 0.6, policy({"recovery": 0.996}))
     # 0.4 % of .6 is .0024; the strictest share that is certain is 1 − .002698 / .6 = .9955
     assert open_["decision"] == "cannot tell"
     assert open_["certifiable"] == pytest.approx(1 - 0.002698 / 0.6, abs=1e-6)
-    assert open_["reason"].endswith("these data certify a recovery of 0.9955")
+    assert open_["reason"].endswith("; recovery = 0.9955 would pass")
     assert recovered(answers(1000, 0, 0, **FEMALE), 0.6, policy({"recovery": 0.9955}))[
         "decision"
     ] == "pass"  # fmt: skip
@@ -257,8 +257,8 @@ def test_what_was_left_out_counts_as_errors() -> None:
     assert few["bound"] == pytest.approx(-(900 * z2 / (900 + z2) + 10) / 910, rel=1e-6)
     many = only(decide(left_out(rows, of_women(20)), MARGIN))
     assert many["decision"] == "cannot tell"
-    assert many["reason"].startswith("it keeps 0.02 only without the examples that were left out; ")
-    assert "these data certify a margin of 0.0247" in many["reason"]
+    assert "; it would pass without the examples that were left out; " in many["reason"]
+    assert "margin = 0.0247 would pass" in many["reason"]
     assert many["reason"].endswith(
         "20 examples were left out (missing from int8) and are counted as errors of the compressed "
         "model"
@@ -338,7 +338,7 @@ def test_failure_is_corrected_for_the_number_of_endpoints() -> None:
     spared = gate([reaching(4, group=groups[0]), *same])
     assert spared.outcome == "cannot tell"
     reason = spared.rows["reason"].iloc[0]
-    assert reason.startswith("it misses 0.02 by itself, but not after Holm over 5 endpoints;")
+    assert "; by itself it would fail, but not as one of 5 checks (Holm)" in reason
 
 
 def test_steps_go_down() -> None:
@@ -371,7 +371,7 @@ def test_more_endpoints_than_levels_never_fail_and_it_is_said() -> None:
     rows = [reaching(1000, group=f"age={i}") for i in range(1001)]
     verdict = gate(rows)
     assert verdict.outcome == "cannot tell"
-    assert "More than 1,000 endpoints" in verdict.notes[0]
+    assert "More than 1,000 checks" in verdict.notes[0]
 
 
 # --- what is never a pass ------------------------------------------------------------------------

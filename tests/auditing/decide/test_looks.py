@@ -114,7 +114,7 @@ def test_the_number_is_fixed_by_the_first_look(log: Path) -> None:
 def test_both_or_neither(log: Path) -> None:
     for more in ({"looks": 2}, {"log": log}):
         with pytest.raises(InputError, match="belong together"):
-            decide(audit(), policy(), **more)  # type: ignore[arg-type]
+            decide(audit(), policy(), **more)
     for wrong in (0, -1, 1001):
         with pytest.raises(InputError, match=r"--looks \(looks=\) cannot be"):
             look(log, of=wrong)

@@ -1,4 +1,4 @@
-"""How many examples a margin needs, against Tango's interval itself."""
+"""The policy to start from."""
 
 from __future__ import annotations
 
@@ -6,69 +6,15 @@ import tomllib
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import fairweight as fw
-from fairweight.auditing.gate.starter import (
-    MARGINS,
-    least_n,
-    likely_margin,
-    likely_n,
-    starter_policy,
-    toml_text,
-)
-from fairweight.auditing.intervals.proportion import tango
-from fairweight.auditing.result import GATE_ALPHA, AuditResult
+from fairweight.auditing.gate.sample_size import MARGINS
+from fairweight.auditing.gate.starter import CHURN, starter_policy, toml_text
+from fairweight.auditing.intervals.power import examples_to_pass, least_n
+from fairweight.auditing.result import AuditResult
 from fairweight.specs.policy import read_policy
-
-
-def passes(n: int, margin: float, lost: int = 0, gained: int = 0) -> bool:
-    low, _ = tango(n, lost, gained, 2 * GATE_ALPHA)
-    return bool(low > -margin)
-
-
-@pytest.mark.parametrize("margin", MARGINS)
-def test_identical_predictions_pass_from_the_least_n_on(margin: float) -> None:
-    n = least_n(margin)
-    assert passes(n, margin)
-    assert not passes(n - 1, margin)
-
-
-def test_two_points_need_133() -> None:
-    """z² = 1.6449² = 2.7055; 2.7055 × (1 / 0.02 − 1) = 132.57."""
-    assert least_n(0.02) == 133
-
-
-@pytest.mark.parametrize(
-    ("margin", "churn", "expected"),
-    [
-        (0.02, 0.01, 600), (0.02, 0.03, 1300), (0.02, 0.06, 2300),
-        (0.05, 0.01, 160), (0.05, 0.03, 260), (0.05, 0.06, 400),
-    ],
-)  # fmt: skip
-def test_seventeen_groups_that_all_pass(margin: float, churn: float, expected: int) -> None:
-    """Against 4,000 draws: every group must pass with probability .8^(1/17) = .987."""
-    n = likely_n(margin, churn, groups=17)
-    assert n == pytest.approx(expected, rel=0.11)
-    draws = np.random.default_rng(1).multinomial(n, [churn / 2, churn / 2, 1 - churn], size=4000)
-    low, _ = tango(n, draws[:, 0], draws[:, 1], 2 * GATE_ALPHA)
-    assert np.mean(low > -margin) ** 17 == pytest.approx(0.8, abs=0.11)
-
-
-@pytest.mark.parametrize(("n", "churn"), [(90, 0.0), (300, 0.03), (5000, 0.06)])
-def test_the_margin_that_a_group_can_certify_is_the_inverse(n: int, churn: float) -> None:
-    margin = likely_margin(n, churn)
-    assert likely_n(margin, churn) <= n
-    assert likely_n(margin * 0.999, churn) > n
-
-
-@pytest.mark.parametrize("margin", [0.01, 0.02, 0.05])
-def test_the_likely_n_passes_four_times_in_five(margin: float) -> None:
-    n = likely_n(margin, 0.05)
-    rng = np.random.default_rng(0)
-    draws = rng.multinomial(n, [0.025, 0.025, 0.95], size=4000)
-    low, _ = tango(n, draws[:, 0], draws[:, 1], 2 * GATE_ALPHA)
-    assert 0.75 < np.mean(low > -margin) < 0.86
 
 
 def test_the_starter_is_a_policy_and_holds_the_table() -> None:
@@ -76,8 +22,9 @@ def test_the_starter_is_a_policy_and_holds_the_table() -> None:
     policy = read_policy(tomllib.loads(text))
     assert policy.confirmatory() == (("accuracy", "group"), ("recall", "class"))
     for margin in MARGINS:
+        sizes = least_n(margin), examples_to_pass(margin, CHURN)
         assert any(
-            line.split()[1:3] == [f"{margin:g}", f"{least_n(margin):,}"]
+            line.split()[1:] == [f"{margin:g}", *(f"{max(100, n):,}" for n in sizes)]
             for line in text.splitlines()
             if line.startswith("#   ")
         )
@@ -115,7 +62,7 @@ def test_a_table_tells_its_groups_its_churn_and_what_they_allow() -> None:
     assert "# Smallest of 2 groups: sex=Other, 100 examples.\n" in text
     # 2.7055 / (100 + 2.7055) = .0263, rounded up
     assert "certify a margin of 0.0264 at best" in text
-    likely = f"{likely_n(0.02, 0.03, groups=2):,}"
+    likely = f"{examples_to_pass(0.02, 0.03, rows=2):,}"
     (row,) = [line.split() for line in text.splitlines() if line.startswith("#   0.02 ")]
     assert row[2:] == ["133", likely]
     assert "all 2 groups pass" in text
@@ -136,6 +83,20 @@ def test_a_table_without_groups_is_asked_about_as_a_whole() -> None:
     policy = read_policy(tomllib.loads(starter_policy(audit.result)))
     assert (policy.rule[0].by, policy.require_groups) == ("overall", ())
     assert audit.gate(policy).passed
+
+
+def test_a_table_of_outcomes_is_asked_about_the_outcome() -> None:
+    i = np.arange(600)
+    frames = {
+        name: pd.DataFrame({"example_id": i, "right": right, "sex": np.where(i % 3, "F", "M")})
+        for name, right in {"dense": np.ones(600, int), "int8": (i % 50 > 0).astype(int)}.items()
+    }
+    audit = fw.audit_table(frames, outcome="right", better="higher", groups=["sex"], n_boot=20)
+    policy = read_policy(tomllib.loads(starter_policy(audit.result)))
+    assert [(rule.metric, rule.by) for rule in policy.rule] == [("correct", "group")]
+    assert set(policy.require_groups) == {"sex=F", "sex=M"}
+    assert audit.gate(policy).outcome in ("pass", "fail", "cannot tell")
+    assert fw.plan(audit, margin=0.05).rows["metric"].unique().tolist() == ["correct"]
 
 
 @pytest.mark.parametrize("name", ['a "b"', "c\\d", "e\nf", "\x1b[31m", "ü{x}", "\U0001f600", "#"])

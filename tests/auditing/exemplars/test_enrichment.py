@@ -91,7 +91,7 @@ def test_counts_shares_and_odds_by_hand() -> None:
     )
     train = pd.DataFrame({"label": ["0", "0"], "g": ["a", "b"], "n": [90.0, 10.0]})
     answers = replace(answers, train=train)
-    frame = enrichment(answers, masks_of(answers), min_group=1)
+    frame = enrichment(answers, masks_of(answers), min_group=1, fewest=1)
     assert tuple(frame.columns) == column_names("enrichment")
     found = row(frame, "g=b")
     assert (found["n"], found["n_exemplars"]) == (4, 2)
@@ -106,7 +106,7 @@ def test_counts_shares_and_odds_by_hand() -> None:
 
 def test_one_baseline_model_cannot_tell_difficulty_apart() -> None:
     answers = population(1)
-    frame = enrichment(answers, masks_of(answers))
+    frame = enrichment(answers, masks_of(answers), fewest=1)
     found = row(frame, "g=b")
     assert found["status"] == "may reflect difficulty alone: one baseline model"
     assert np.isfinite(found["odds_ratio"])
@@ -116,7 +116,7 @@ def test_one_baseline_model_cannot_tell_difficulty_apart() -> None:
 @pytest.mark.parametrize(("members", "told"), [(2, "5 baseline members"), (4, "5 baseline")])
 def test_few_members_give_values_without_a_test(members: int, told: str) -> None:
     answers = population(members)
-    found = row(enrichment(answers, masks_of(answers)), "g=b")
+    found = row(enrichment(answers, masks_of(answers), fewest=1), "g=b")
     assert told in found["status"]
     assert np.isfinite(found["ratio"])
     assert np.isnan([found["ratio_low"], found["p_value"]]).all()
@@ -136,7 +136,7 @@ def test_a_hard_group_is_enriched_and_not_beyond_retraining() -> None:
 
 def test_a_planted_effect_is_found() -> None:
     answers = population(6, harm=0.8, n=1200)
-    found = row(enrichment(answers, masks_of(answers, *TAXICAB)), "g=b")
+    found = row(enrichment(answers, masks_of(answers, *TAXICAB), fewest=1), "g=b")
     assert found["ratio_low"] > 1
     assert found["p_adjusted"] < 0.01
     assert found["status"] == "ok"
@@ -144,7 +144,7 @@ def test_a_planted_effect_is_found() -> None:
 
 def test_levels_of_a_binary_column_mirror_each_other() -> None:
     answers = population(5)
-    frame = enrichment(answers, masks_of(answers, *TAXICAB))
+    frame = enrichment(answers, masks_of(answers, *TAXICAB), fewest=1)
     a, b = row(frame, "g=a"), row(frame, "g=b")
     assert a["ratio"] * b["ratio"] == pytest.approx(1)
     assert a["ratio_low"] * b["ratio_high"] == pytest.approx(1)
@@ -155,26 +155,26 @@ def test_equal_predictions_have_no_exemplars() -> None:
     label = np.arange(40) % 2
     same = np.repeat(label[:, None], 5, axis=1)
     answers = from_arrays(label, {"dense": same, "small": same}, groups={"g": ["a", "b"] * 20})
-    frame = enrichment(answers, masks_of(answers))
+    frame = enrichment(answers, masks_of(answers), fewest=1)
     assert set(frame["status"]) == {"not_estimable: no exemplars"}
     assert frame["odds_ratio"].isna().all()
 
 
 def test_everyone_in_one_group_and_no_groups() -> None:
     answers = replace(population(5, n=80), columns=(), groupings=())
-    frame = enrichment(answers, masks_of(answers))
+    frame = enrichment(answers, masks_of(answers), fewest=1)
     assert set(frame["by"]) == {"class"}
     alone = population(5, n=80)
     (column,) = alone.columns
     one = replace(alone, columns=(replace(column, values=("a",), code=np.zeros_like(column.code)),))
-    found = row(enrichment(one, masks_of(one)), "g=a")
+    found = row(enrichment(one, masks_of(one), fewest=1), "g=a")
     assert found["status"] == "not_estimable: every example is in this group"
     assert np.isnan(found["odds_ratio"])
 
 
 def test_small_groups_are_shown_and_not_tested() -> None:
     answers = population(5, harm=2.0, n=36)  # 9 in b
-    found = row(enrichment(answers, masks_of(answers)), "g=b")
+    found = row(enrichment(answers, masks_of(answers), fewest=1), "g=b")
     assert found["status"] == "small_group: n < 10"
     assert np.isnan(found["p_value"])
 
@@ -183,12 +183,14 @@ def test_clusters_of_one_example_change_little_and_few_clusters_are_said() -> No
     n = 400
     single = population(5, n=n)
     apart = replace(single, cluster=np.arange(n))
-    a, b = (row(enrichment(one, masks_of(one, *TAXICAB)), "g=b") for one in (single, apart))
+    a, b = (
+        row(enrichment(one, masks_of(one, *TAXICAB), fewest=1), "g=b") for one in (single, apart)
+    )
     assert a["ratio"] == pytest.approx(b["ratio"])
     assert np.log(a["ratio_high"]) == pytest.approx(np.log(b["ratio_high"]), rel=1e-3)
     assert np.log(a["or_low"]) == pytest.approx(np.log(b["or_low"]), abs=0.1)
     few = replace(single, cluster=np.arange(n) % 5)
-    found = row(enrichment(few, masks_of(few, *TAXICAB)), "g=b")
+    found = row(enrichment(few, masks_of(few, *TAXICAB), fewest=1), "g=b")
     assert found["status"] == "not_estimable: 5 clusters"
     assert np.isnan([found["or_low"], found["p_value"]]).all()
 
@@ -249,3 +251,19 @@ def test_ties_count_with_the_chance_that_a_draw_takes_them() -> None:
 
 def test_more_asked_for_than_differ() -> None:
     assert taken_at(np.array([[5, 0, 3]]), 6).tolist() == [[0.0, 1.0, 1.0]]
+
+
+def test_nothing_is_said_from_a_handful_of_exemplars() -> None:
+    """19 of 60 change, then 20."""
+    label = np.zeros(60, dtype=int)
+    for number, told in ((19, False), (20, True)):
+        changed = label.copy()
+        changed[:number] = 1
+        answers = from_arrays(
+            label, {"dense": label, "small": changed}, groups={"g": ["a", "b"] * 30}
+        )
+        frame = enrichment(answers, masks_of(answers))
+        groups = frame[frame["by"] == "group"]
+        assert groups["odds_ratio"].notna().all() == told
+        few = groups["status"] == f"not_estimable: {number} exemplars, 20 are needed"
+        assert few.all() != told

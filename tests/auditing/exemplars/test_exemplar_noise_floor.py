@@ -48,9 +48,10 @@ def test_many_draws_at_once_find_what_each_finds(population, rule, sizes, monkey
     dense = members["dense"].T.astype(np.uint8)
     rng = np.random.default_rng(0)
     correct = share_correct(dense, label)
-    one, other = dense_splits(6, *sizes, rng)
+    one, other = dense_splits(6, sizes[0], sizes[1], rng)
     rule = TieRule(rule, 1)
-    found = redrawn(disputed(dense, dense[:1], correct, rng), *_padded(one, other), rule, rng)
+    left, right = _padded(one, other)
+    found = redrawn(disputed(dense, dense[:1], correct, rng), left, right, rule, rng)
     for draw in range(0, len(one), 7):
         alone = disagreement(dense[one[draw]], dense[other[draw]], rule, rng)
         assert found.scale == alone.scale
@@ -118,8 +119,8 @@ def test_cuts_are_compared_at_the_cut_of_the_matched_sizes(population):
     label, members = population
     counts = find(from_arrays(label, members), percentiles=[90]).counts
     row = counts[(counts["kind"] == "taxicab") & (counts["variant"] == "small")].iloc[0]
-    sides = [members[name].T.astype(np.uint8) for name in ("dense", "small")]
-    alone = disagreement(*sides, TieRule(), np.random.default_rng(0))
+    first, second = (members[name].T.astype(np.uint8) for name in ("dense", "small"))
+    alone = disagreement(first, second, TieRule(), np.random.default_rng(0))
     assert row["n_exemplars"] == 30
     assert row["threshold"] == sorted(alone.distance)[-30] / 6
     assert row["matched"] >= 0.1 > row["floor"]

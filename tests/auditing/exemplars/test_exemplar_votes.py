@@ -30,8 +30,8 @@ CAT, DOG, EMU = 0, 1, 2
 
 def compared(first, second, rule="disjoint", negative=None, kind=np.uint8):
     """Members' answers of one example (or of several, as columns)."""
-    sides = [np.asarray(side, dtype=kind).reshape(len(side), -1) for side in (first, second)]
-    return disagreement(*sides, TieRule(rule, negative), np.random.default_rng(0))
+    one, other = (np.asarray(side, dtype=kind).reshape(len(side), -1) for side in (first, second))
+    return disagreement(one, other, TieRule(rule, negative), np.random.default_rng(0))
 
 
 @st.composite
@@ -135,7 +135,7 @@ TIED_BOTH = ([CAT, CAT, DOG, DOG], [DOG, DOG, EMU, EMU])
     ],
 )
 def test_tie_rules_by_hand(sides, rule, exemplar):
-    found = compared(*sides, rule)
+    found = compared(sides[0], sides[1], rule)
     assert found.exemplar.tolist() == [exemplar]
     assert found.undecided.tolist() == [True]
 

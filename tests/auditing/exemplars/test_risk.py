@@ -33,7 +33,7 @@ def test_disagreement_by_hand() -> None:
 
 def test_auc_with_ties_by_hand() -> None:
     """Exemplars are 1 and 2, at 1/3 and 0; others at 0 and 1/3: (½ + 1 + 0 + ½) / 4 = ½."""
-    frame = risk(binary(), {SMALL: np.array([False, True, True, False])})
+    frame = risk(binary(), {SMALL: np.array([False, True, True, False])}, fewest=1)
     assert tuple(frame.columns) == column_names("risk")
     (found,) = frame.to_dict("records")
     assert found["auc"] == pytest.approx(0.5)
@@ -62,19 +62,21 @@ def test_entropy_needs_all_probabilities_of_more_than_two_classes() -> None:
 
 def test_one_member_and_no_scores_cannot_tell() -> None:
     answers = from_arrays([0, 1], {"dense": [0, 1], "small": [1, 1]})
-    (found,) = risk(answers, {SMALL: np.array([True, False])}).to_dict("records")
+    (found,) = risk(answers, {SMALL: np.array([True, False])}, fewest=1).to_dict("records")
     assert found["status"] == "cannot tell: one dense member and no scores"
     assert np.isnan(found["auc"])
 
 
 def test_no_exemplars_and_nothing_else() -> None:
     for mask, told in ((np.zeros(4, bool), "no exemplars"), (np.ones(4, bool), "every example")):
-        (found,) = risk(binary(), {SMALL: mask}).to_dict("records")
+        (found,) = risk(binary(), {SMALL: mask}, fewest=1).to_dict("records")
         assert told in found["status"]
 
 
 def test_perfectly_apart_has_no_interval() -> None:
-    (found,) = risk(binary(), {SMALL: np.array([False, True, False, True])}).to_dict("records")
+    (found,) = risk(binary(), {SMALL: np.array([False, True, False, True])}, fewest=1).to_dict(
+        "records"
+    )
     assert found["auc"] == 1
     assert found["status"] == "no interval: perfectly apart"
     assert np.isnan(found["auc_low"])
@@ -90,8 +92,15 @@ def test_auc_equals_scikit_learn_where_scores_are_missing() -> None:
         label, {"dense": label[:, None], "small": label}, score={"dense": score, "small": score}
     )
     mask = rng.random(n) < 0.3
-    (found,) = risk(answers, {SMALL: mask}).to_dict("records")
+    (found,) = risk(answers, {SMALL: mask}, fewest=1).to_dict("records")
     known = ~np.isnan(score[:, 0])
     doubt = np.minimum(score, 1 - score)[known, 0]
     assert found["n"] == known.sum()
     assert found["auc"] == pytest.approx(roc_auc_score(mask[known], doubt.round(6)))
+
+
+def test_no_auc_from_a_handful_of_exemplars() -> None:
+    (found,) = risk(binary(), {SMALL: np.array([False, True, False, True])}).to_dict("records")
+    assert found["status"] == "not_estimable: 2 exemplars, 20 are needed"
+    assert np.isnan(found["auc"])
+    assert found["n_exemplars"] == 2

@@ -80,7 +80,7 @@ def test_rows_of_the_method_and_without_values_are_left_out() -> None:
 def test_undefined_says_why(dense: list[float], told: str) -> None:
     found = only(bias_regression(results(dense, dense)))
     assert told in str(found["status"])
-    assert np.isnan([found["slope"], found["r2"], found["slope_low"]]).all()  # type: ignore[list-item]
+    assert np.isnan([found["slope"], found["r2"], found["slope_low"]]).all()
 
 
 def test_a_variant_without_tasks_has_a_row() -> None:
@@ -91,5 +91,5 @@ def test_a_variant_without_tasks_has_a_row() -> None:
 def test_a_slope_that_rests_on_one_attribute_has_no_interval() -> None:
     found = only(bias_regression(results([0.0, 0.0, 0.0, 1.0], [0.1, 0.0, 0.2, 1.0])))
     assert found["slope"] == pytest.approx(0.9)
-    assert np.isnan(found["slope_low"])  # type: ignore[call-overload]
+    assert np.isnan(found["slope_low"])
     assert "rests on one attribute" in str(found["status"])

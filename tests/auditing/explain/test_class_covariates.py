@@ -64,6 +64,6 @@ def test_entropy_equals_scipy_and_pieces_change_nothing(monkeypatch: pytest.Monk
         (np.zeros((2, 3, 3), dtype=np.uint8), [0.0, np.nan], None, "missing value"),
     ],
 )
-def test_what_cannot_be_used_is_said(images, labels, classes, words) -> None:  # type: ignore[no-untyped-def]
+def test_what_cannot_be_used_is_said(images, labels, classes, words) -> None:
     with pytest.raises(InputError, match=words):
         class_covariates(images, labels, classes)

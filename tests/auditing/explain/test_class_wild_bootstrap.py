@@ -10,12 +10,12 @@ from fairweight.auditing.explain import class_regression
 from fairweight.auditing.explain.class_regression import wild_cluster_p
 
 
-def refitted(x, y, cluster, weights, j):  # type: ignore[no-untyped-def]
+def refitted(x, y, cluster, weights, j):
     """Three p-values by the textbook: restricted fit, new answers, refit, clustered t."""
     without = np.delete(x, j, axis=1)
     null = sm.OLS(y, without).fit()
 
-    def t(answers):  # type: ignore[no-untyped-def]
+    def t(answers):
         fit = sm.OLS(answers, x).fit(cov_type="cluster", cov_kwds={"groups": cluster})
         return fit.tvalues[j]
 

@@ -241,7 +241,7 @@ def test_equal_answers_are_a_sentence() -> None:
     answers = from_arrays(label, {"dense": label, "small": label}, groups={"a": A.tolist()})
     found = find_slices(answers, "small")
     assert len(found) == 0
-    assert "right on the same examples, so none can pay" in notes(found)
+    assert "right on the same examples, so none can lose" in notes(found)
 
 
 @pytest.mark.parametrize(

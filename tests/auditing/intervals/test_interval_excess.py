@@ -89,7 +89,7 @@ def test_no_changed_answer_leaves_room_on_both_sides():
 def test_interval_and_test_agree_and_mirror(table, alpha):
     n1, l1, g1, n2, l2, g2 = table
     p = excess_test(*table)
-    low, high = excess_interval(*table, alpha)
+    low, high = excess_interval(n1, l1, g1, n2, l2, g2, alpha)
     excess = (g1 - l1) / n1 - (g2 - l2) / n2
     assert low - 1e-12 <= excess <= high + 1e-12
     assert low < high
@@ -101,7 +101,8 @@ def test_interval_and_test_agree_and_mirror(table, alpha):
 
 @given(tables(most=300))
 def test_smaller_alpha_widens(table):
-    low, high = excess_interval(*table, [0.05, 0.01, 0.0001])
+    n1, l1, g1, n2, l2, g2 = table
+    low, high = excess_interval(n1, l1, g1, n2, l2, g2, [0.05, 0.01, 0.0001])
     assert (np.diff(low) <= 1e-9).all()
     assert (np.diff(high) >= -1e-9).all()
 

@@ -166,7 +166,7 @@ def test_zero_baseline_raise_names_the_class() -> None:
     with pytest.raises(InputError, match="class '2'"):
         changes.cev(BASE, AFTER, zero_baseline="raise")
     with pytest.raises(InputError, match="'drop', 'raise', 'epsilon', 'absolute'"):
-        changes.sde(BASE, AFTER, zero_baseline="ignore")  # type: ignore[arg-type]
+        changes.sde(BASE, AFTER, zero_baseline="ignore")
 
 
 def test_points_never_lose_a_class() -> None:

@@ -15,19 +15,21 @@ from fairweight.auditing.metrics.rates import summary_of
 from fairweight.auditing.metrics.registry import (
     auc_loss,
     brier_loss,
+    f1_loss,
     kappa_loss,
     mean_fpr_loss,
     mean_recall_loss,
     metric,
     precision_loss,
+    summary_f1_loss,
     summary_precision_loss,
 )
 
 
 def counts(label: list[float], predicted: list[float], correct: list[float], **more: Any) -> Counts:
     names = tuple("abcdef"[: len(label)])
-    held = (np.array([part], dtype=float) for part in (label, predicted, correct))
-    return Counts(*held, np.zeros(1), names, **more)
+    true, said, right = (np.array([part], dtype=float) for part in (label, predicted, correct))
+    return Counts(true, said, right, np.zeros(1), names, **more)
 
 
 def test_precision_by_hand() -> None:
@@ -41,6 +43,19 @@ def test_precision_by_hand() -> None:
     assert precision_loss(bad, np.array([5.0, 0.0]))[0, 0] == pytest.approx(0.2 - 15 / 95)
     # More changes than right predictions: nothing is left.
     assert precision_loss(bad, np.array([30.0, 0.0]))[0, 0] == pytest.approx(0.2)
+
+
+def test_f1_by_hand() -> None:
+    """80 right of 100 predicted and 90 there: 5 right ones gone leave 150 / 185 of 160 / 190."""
+    held = counts([90, 110], [100, 100], [80, 90], positive=0)
+    expected = 160 / 190 - 150 / 185
+    assert f1_loss(held, np.array([5.0, 0.0]))[0, 0] == pytest.approx(expected)
+    assert summary_f1_loss(held, np.array([5.0]))[0] == pytest.approx(expected)
+    # Three classes, P + N = 50, 80 and 45, and 7 changes. Of the smallest sum go its 5, 2 × 5 / 45,
+    # then 2 of the next, 2 × 2 / 50; all enter where 2 TP / (P + N)² is largest, 2 × 30 / 80².
+    many = counts([30, 30, 40], [20, 50, 5], [10, 30, 5])
+    leaving, entering = 10 / 45 + 4 / 50, 7 * 60 / 80**2
+    assert summary_f1_loss(many, np.array([7.0]))[0] == pytest.approx((leaving + entering) / 3)
 
 
 def test_mean_precision_by_hand() -> None:
@@ -95,6 +110,7 @@ def value(name: str, y: Any, prediction: Any, positive: object) -> float:
 
 LOSSES: dict[str, tuple[Callable[[Counts, Any], Any], int]] = {
     "precision": (summary_precision_loss, 1),
+    "f1": (summary_f1_loss, 1),
     "balanced_accuracy": (mean_recall_loss, 1),
     "recall": (mean_recall_loss, 1),
     "fnr": (mean_recall_loss, -1),
@@ -107,7 +123,7 @@ LOSSES: dict[str, tuple[Callable[[Counts, Any], Any], int]] = {
 @pytest.mark.parametrize(
     ("name", "n_classes"),
     [(name, 3) for name in LOSSES]
-    + [(name, 2) for name in ("precision", "balanced_accuracy", "kappa")],
+    + [(name, 2) for name in ("precision", "f1", "balanced_accuracy", "kappa")],
 )
 def test_no_set_of_changes_costs_more(name: str, n_classes: int) -> None:
     """Every pair of changed predictions of eleven examples, in 20 small tables."""

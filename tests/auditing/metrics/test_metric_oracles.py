@@ -44,6 +44,7 @@ def test_multiclass_agrees_with_scikit_learn(seed: int, weighted: bool) -> None:
         "precision": sklearn.precision_score(
             t["label"], t["pred"], average="macro", sample_weight=weight
         ),
+        "f1": sklearn.f1_score(t["label"], t["pred"], average="macro", sample_weight=weight),
         "balanced_accuracy": sklearn.balanced_accuracy_score(
             t["label"], t["pred"], sample_weight=weight
         ),
@@ -62,6 +63,7 @@ def test_binary_agrees_with_scikit_learn_and_fairlearn(seed: int, weighted: bool
     oracles = {
         "recall": sklearn.recall_score,
         "precision": sklearn.precision_score,
+        "f1": sklearn.f1_score,
         "fpr": fairlearn.false_positive_rate,
         "fnr": fairlearn.false_negative_rate,
         "selection_rate": fairlearn.selection_rate,

@@ -107,7 +107,7 @@ def test_amplification_is_the_audits_own_and_chooses_tasks() -> None:
     assert amplified_tasks([answers], "age") == ()
 
 
-def _amplification(answers, prediction) -> float:  # type: ignore[no-untyped-def]
+def _amplification(answers, prediction) -> float:
     column = answers.columns[0]
     counts = count_arrays(answers.label, prediction, sensitive_features=column.code, positive=1)
     sides = amplification.sides_of(counts, None)

@@ -20,6 +20,8 @@ from fairweight.errors import InputError
 
 from .made_pairs import pair
 
+pytestmark = pytest.mark.usefixtures("few_metrics")
+
 CLAIM = "The thresholds would be judged on rows on which they were fitted"
 
 

@@ -133,7 +133,7 @@ def test_the_script_reads_folders_of_results(script: ModuleType, tmp_path: Path)
                     "seed": 0,
                     "label": answers.label,
                     "prediction": answers.of(variant)[0],
-                    "score": answers.score[answers.rows(variant)][0],  # type: ignore[index]
+                    "score": answers.score[answers.rows(variant)][0],
                 }
             ).to_parquet(place / variant / "0.parquet")
     out = tmp_path / "evidence.csv"

@@ -147,7 +147,7 @@ def test_a_model_that_is_one_layer_can_be_masked() -> None:
 
 
 def test_a_mask_lies_in_memory_as_its_weight_does() -> None:
-    model = small().to(memory_format=torch.channels_last)  # type: ignore[call-overload]
+    model = small().to(memory_format=torch.channels_last)
     set_masks(model, half(model))
     assert model[0].parametrizations.weight[0].mask.stride() == model[0].weight.stride()
 

@@ -141,7 +141,7 @@ def test_global_pruning_can_be_repeated_as_paganini_does() -> None:
         "global-magnitude", sparsity=0.2, schedule={"kind": "one-shot", "of": "remaining"}
     )
     for _ in range(19):
-        model = prune(model, spec)  # type: ignore[assignment]
+        model = prune(model, spec)
     assert int(masks(model)["weight"].sum()) == 862
 
 
@@ -150,7 +150,7 @@ def test_n_of_m_keeps_the_largest_of_each_group_of_inputs(n: int, m: int) -> Non
     model = network()
     pruned = bake(prune(model, NOfM(n=n, m=m)))
     for place in (2, 5, 7):
-        before, after = model[place].weight, pruned[place].weight  # type: ignore[index]
+        before, after = model[place].weight, pruned[place].weight
         # A row per output and place of the kernel, input channels along it.
         rows = [w.detach().movedim(1, -1).reshape(-1, w.shape[1]) for w in (before, after)]
         for group, kept in zip(*(row.split(m, dim=1) for row in rows), strict=True):

@@ -45,7 +45,7 @@ def test_a_module_in_memory_answers_with_rounded_weights() -> None:
     small: Any = fw.lab.compress(network, {"method": "weight-bits", "bits": 3}, images)
     for layer in (network[0], network[3]):
         with torch.no_grad():
-            layer.weight.copy_(torch.from_numpy(rounded(layer.weight.numpy(), 0, 3)))  # type: ignore[union-attr]
+            layer.weight.copy_(torch.from_numpy(rounded(layer.weight.numpy(), 0, 3)))
     with torch.inference_mode():
         np.testing.assert_allclose(small(images), network(images).numpy(), atol=1e-5)
 

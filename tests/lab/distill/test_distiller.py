@@ -67,10 +67,10 @@ def test_the_sum_is_the_weighted_sum_of_its_terms() -> None:
     value = distiller.loss(student, images, data.labels[:8], torch.arange(8))
 
     def maps(model: nn.Module) -> list[Tensor]:
-        stem = model.relu(model.bn1(model.conv1(images)))  # type: ignore[operator]
-        first = model.layer1(stem)  # type: ignore[operator]
-        second = model.layer2(first)  # type: ignore[operator]
-        return [first, second, model.layer3(second)]  # type: ignore[operator]
+        stem = model.relu(model.bn1(model.conv1(images)))
+        first = model.layer1(stem)
+        second = model.layer2(first)
+        return [first, second, model.layer3(second)]
 
     def attention(found: Tensor) -> Tensor:
         return functional.normalize(found.pow(2).mean(1).flatten(1))
@@ -235,8 +235,8 @@ def test_the_initial_stage_trains_features_only() -> None:
     spec = Distillation(losses="fsp", initial_epochs=2)
     first = initial_distiller(spec, teacher(data))
     assert first is not None
-    head = student.fc.weight.detach().clone()  # type: ignore[union-attr, operator]
-    stem = student.conv1.weight.detach().clone()  # type: ignore[union-attr, operator]
+    head = student.fc.weight.detach().clone()
+    stem = student.conv1.weight.detach().clone()
     train(student, data, None, SPEC, distiller=first)
     assert torch.equal(student.fc.weight, head)
     assert not torch.equal(student.conv1.weight, stem)
@@ -319,7 +319,7 @@ def test_every_architecture_can_be_taught_by_every_loss_that_it_has_features_for
     torch.manual_seed(0)
     student, other = (build(name, classes=2, channels=3, size=32, width=0.125) for _ in range(2))
     one = Teacher(other, scaling_of(data.images))
-    named = set(student.blocks)  # type: ignore[arg-type]
+    named = set(student.blocks)
     pools = any(isinstance(part, nn.MaxPool2d) for part in student.modules())
     has = {"max-pools": pools, "stem-and-blocks": "stem" in named, "pooled": "pooled" in named}
     for entry in losses():

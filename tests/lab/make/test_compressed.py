@@ -176,9 +176,9 @@ def test_a_control_is_trained_further_and_loses_nothing(
 
 def test_places_and_modules_are_not_mixed(model: Path, tmp_path: Path) -> None:
     with pytest.raises(InputError, match="needs a place; give out"):
-        compress(model, spec_of("int8-dynamic"))  # type: ignore[call-overload]
+        compress(model, spec_of("int8-dynamic"))
     with pytest.raises(InputError, match="its copy is returned"):
-        compress(load(model)[0], spec_of("int8-dynamic"), out=tmp_path)  # type: ignore[call-overload]
+        compress(load(model)[0], spec_of("int8-dynamic"), out=tmp_path)
 
 
 def test_predictions_of_a_list_of_models_on_the_data_of_their_cards(model: Path) -> None:

@@ -21,7 +21,7 @@ WIDTH = {"vgg11": 0.125, "vgg16": 0.125, "resnet50": 0.125, "alexnet": 0.25}
 
 def small(name: str, **given: object) -> nn.Module:
     options = {"classes": 7, "channels": 3, "size": 32, "width": WIDTH.get(name, 0.25), **given}
-    return build(name, **options).eval()  # type: ignore[arg-type]
+    return build(name, **options).eval()
 
 
 def test_the_registry_has_the_architectures_of_the_papers_and_pretrained_ones() -> None:
@@ -161,7 +161,7 @@ def test_parameters_for_imagenet_are_those_published(
     name: str, options: dict[str, object], published: int, source: str
 ) -> None:
     with torch.device("meta"):  # shapes without memory
-        model = build(name, classes=1000, **options)  # type: ignore[arg-type]
+        model = build(name, classes=1000, **options)
     assert sum(weight.numel() for weight in model.parameters()) == published, source
 
 
@@ -188,7 +188,7 @@ def test_parameters_for_cifar_10_are_those_published(
     name: str, options: dict[str, object], millions: str, source: str
 ) -> None:
     with torch.device("meta"):
-        model = build(name, classes=10, **options)  # type: ignore[arg-type]
+        model = build(name, classes=10, **options)
     found = sum(weight.numel() for weight in model.parameters())
     assert f"{found / 1e6:.2f}" == millions, source
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ from fairweight.lab.masks import prunable
 from fairweight.lab.models import build
 from fairweight.lab.models.efficientnet_lite import SCALING, SamePadded
 from fairweight.lab.models.features import features
+from fairweight.lab.onnx_models import to_onnx
 from fairweight.lab.training import distil, train
 from fairweight.lab.variants import compress
 from fairweight.lab.weights import pretrained_file
@@ -111,8 +113,21 @@ def test_every_method_compresses_it(spec: dict[str, Any]) -> None:
     assert not torch.equal(before, after)
 
 
+@pytest.fixture(scope="module")
+def exported(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The small network as an ONNX file, which takes seconds."""
+    file = tmp_path_factory.mktemp("lite") / "tiny.onnx"
+    return to_onnx(tiny(), torch.zeros(2, 3, 32, 32), file)
+
+
 @pytest.mark.parametrize("kind", ["int8-static", "int8-dynamic", "weight-bits"])
-def test_int8_says_what_the_network_says(kind: str) -> None:
+def test_int8_says_what_the_network_says(
+    kind: str, exported: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def copied(model: Any, example: Any, out: Path, **_: Any) -> Path:
+        return Path(shutil.copy(exported, out))
+
+    monkeypatch.setattr("fairweight.lab.variants.to_onnx", copied)
     network, images = tiny(), torch.randn(64, 3, 32, 32, generator=torch.Generator().manual_seed(1))
     spec = {"method": kind} | ({"bits": 6} if kind == "weight-bits" else {})
     made: Any = compress(network, spec, [images])

@@ -12,7 +12,7 @@ from fairweight.lab.models.features import feature_paths, features
 
 
 def shapes(name: str, size: int, **options: object) -> dict[str, tuple[int, ...]]:
-    model = build(name, classes=10, channels=3, size=size, **options).eval()  # type: ignore[arg-type]
+    model = build(name, classes=10, channels=3, size=size, **options).eval()
     with torch.no_grad():
         found = features(model, torch.rand(2, 3, size, size))
     return {key: tuple(value.shape[1:]) for key, value in found.items()}

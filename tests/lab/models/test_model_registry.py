@@ -129,7 +129,7 @@ def test_functions_that_cannot_be_used_get_a_sentence(
     nets: str, name: str, options: dict[str, object], sentence: str
 ) -> None:
     with pytest.raises(InputError, match=sentence):
-        build(f"{nets}:{name}", **{"classes": 10, **options})  # type: ignore[arg-type]
+        build(f"{nets}:{name}", **{"classes": 10, **options})
 
 
 @pytest.mark.parametrize(
@@ -170,17 +170,17 @@ def test_an_unknown_option_gets_those_that_exist() -> None:
 def test_numbers_that_are_not_counts_get_a_sentence(argument: str, value: object) -> None:
     options = {"classes": 10, argument: value}
     with pytest.raises(InputError, match=rf"{argument} must be a whole number of at least 1"):
-        build("lenet", **options)  # type: ignore[arg-type]
+        build("lenet", **options)
 
 
 @pytest.mark.parametrize("value", [0, -0.5, float("nan"), float("inf"), "wide", True])
 def test_widths_that_are_no_factors_get_a_sentence(value: object) -> None:
     with pytest.raises(InputError, match="width must be a number above 0"):
-        build("lenet", classes=10, width=value)  # type: ignore[arg-type]
+        build("lenet", classes=10, width=value)
 
 
 def test_numbers_of_numpy_are_numbers() -> None:
-    model = build("lenet", classes=np.int64(3), size=np.int32(28), width=np.float32(0.5))  # type: ignore[arg-type]
+    model = build("lenet", classes=np.int64(3), size=np.int32(28), width=np.float32(0.5))
     assert model.get_parameter("fc3.weight").shape == (3, 42)
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -12,9 +14,14 @@ from fairweight.errors import InputError
 from fairweight.lab.prediction_rows import kind_of_outputs, label_ranks, read_outputs
 
 
-def read(outputs: object, **options: object) -> object:
+def read(outputs: object, **options: object) -> Any:
     array = np.asarray(outputs)
-    chosen = {"n": len(array), "tasks": None, "kind": None, "shown": "The model 'x'"} | options
+    chosen: dict[str, Any] = {
+        "n": len(array),
+        "tasks": None,
+        "kind": None,
+        "shown": "The model 'x'",
+    } | options
     return read_outputs(array, **chosen)[0]
 
 

@@ -183,7 +183,7 @@ def test_what_cannot_be_opened(tmp_path: Path, onnx_file: Callable[..., Path]) -
     with pytest.raises(InputError, match="there is no"):
         open_model(tmp_path / "none.onnx", "m")
     with pytest.raises(InputError, match="is given as int"):
-        open_model(3, "m")  # type: ignore[arg-type]
+        open_model(3, "m")
 
 
 def test_identities(pick: nn.Module, onnx_file: Callable[..., Path]) -> None:

@@ -61,7 +61,7 @@ def test_a_network_is_at_distance_0_of_itself_and_not_of_another(images: Tensor)
 @pytest.mark.parametrize("maps", ["per-location", "pooled", "folded"])
 def test_distances_are_those_of_the_features(images: Tensor, maps: str) -> None:
     first, second = small(0).eval(), small(1).eval()
-    spec = Similarity(maps=maps, size=2, features=("block2", "logits"))  # type: ignore[arg-type]
+    spec = Similarity(maps=maps, size=2, features=("block2", "logits"))
     batches = [(images[:50], None), (images[50:], None)]
     found = compare_features(first, second, batches, spec=spec)
     with torch.no_grad():
@@ -123,9 +123,9 @@ def test_dead_channels_of_pruned_networks(images: Tensor, maps: str) -> None:
             if name.startswith("layer2") and isinstance(module, nn.BatchNorm2d):
                 module.weight[:8] = 0
     for spec in (
-        Similarity(maps=maps, size=2),  # type: ignore[arg-type]
-        Similarity(maps=maps, size=2, variant="raghu"),  # type: ignore[arg-type]
-        Similarity(maps=maps, size=2, measure="cka"),  # type: ignore[arg-type]
+        Similarity(maps=maps, size=2),
+        Similarity(maps=maps, size=2, variant="raghu"),
+        Similarity(maps=maps, size=2, measure="cka"),
     ):
         found = compare_features(first, second, images, spec=spec)
         with torch.no_grad():
@@ -139,7 +139,7 @@ def test_dead_channels_of_pruned_networks(images: Tensor, maps: str) -> None:
 def test_a_dead_block_is_undefined_and_says_so(images: Tensor) -> None:
     first, second = small(0), small(0)
     with torch.no_grad():
-        for module in second.layer2.modules():  # type: ignore[union-attr, operator]
+        for module in second.layer2.modules():
             if isinstance(module, nn.BatchNorm2d):
                 module.weight.zero_()
                 module.bias.zero_()
@@ -232,7 +232,7 @@ def test_models_on_disk(tmp_path: Path) -> None:
     for seed in (0, 1):
         torch.manual_seed(seed)
         card = Card(architecture="lenet", options=options, preprocessing=scaling, seed=seed)
-        save(build("lenet", **options), tmp_path / str(seed), card)  # type: ignore[arg-type]
+        save(build("lenet", **options), tmp_path / str(seed), card)
     part = prepare(Data(name="digits")).test
     done: list[int] = []
     spec = Similarity(maps="pooled", examples=300)
@@ -249,7 +249,7 @@ def test_models_on_disk(tmp_path: Path) -> None:
     assert done == [200, 300]
     again = similarity(tmp_path / "0", tmp_path / "1", part, spec=spec)
     assert again["logits"].distance == pytest.approx(found["logits"].distance, abs=1e-9)
-    save(build("lenet", **options), tmp_path / "bare", Card(architecture="lenet", options=options))  # type: ignore[arg-type]
+    save(build("lenet", **options), tmp_path / "bare", Card(architecture="lenet", options=options))
     with pytest.raises(InputError, match="does not say how pixels are scaled"):
         similarity(tmp_path / "0", tmp_path / "bare", part)
     by_name = similarity(tmp_path / "0", tmp_path / "1", "digits", spec=spec)

@@ -184,3 +184,21 @@ def test_without_latencies_the_share_is_drawn(explained: AuditResult) -> None:
 def test_without_tables_the_reason_is_said(result: AuditResult) -> None:
     assert draw("FW-4", result).reason == "neither a cascade nor overrides were tried"
     assert draw("IO-F6", result).reason == "no overrides were tried"
+
+
+def test_what_comes_back_by_unit_and_group(explained: AuditResult) -> None:
+    spec = spec_of("FW-8", explained)
+    cells = spec["data"]["values"]
+    assert [cell["unit"] for cell in cells] == ["stem", "stem", "fc", "fc"]
+    assert {cell["group"] for cell in cells} == {"everyone", "sex=Female"}
+    best = next(cell for cell in cells if cell["out"])
+    assert (best["unit"], best["group"]) == ("stem", "sex=Female")
+    assert best["recovered"] == pytest.approx(9)
+    assert best["loss"] == pytest.approx(-12)
+    assert "at most 9" in spec["description"]
+    assert "stem for sex=Female" in spec["description"]
+
+
+def test_no_unit_has_numbers(explained: AuditResult) -> None:
+    rows = explained.explanations["sensitivity"].assign(recovered=float("nan"))
+    assert draw("FW-8", replace(explained, explanations={"sensitivity": rows})).reason

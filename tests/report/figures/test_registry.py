@@ -8,8 +8,10 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 
+import fairweight as fw
 from fairweight.auditing.result import AuditResult
 from fairweight.errors import InputError
 from fairweight.report.figures import (
@@ -129,7 +131,7 @@ def test_the_figures_of_examples_and_explanations_are_registered() -> None:
         "PA-F3a", "PA-F3b", "PA-F3c", "PA-F6", "PA-F8", "PA-F10", "PA-F11", "PA-F13", "PA-F14",
         "PA-F15", "PA-T1", "PA-T2", "SS-F1", "SS-F5", "SS-T2", "SS-T3",
         "IO-F1a", "IO-F1b", "IO-F2", "IO-F3", "IO-F4", "IO-F5a", "IO-F5b", "IO-T1", "IO-TJ",
-        "IO-F6", "PA-F4a", "PA-F4b", "FW-4", "FW-5",
+        "IO-F6", "PA-F4a", "PA-F4b", "FW-4", "FW-5", "FW-8",
     }  # fmt: skip
 
 
@@ -289,3 +291,12 @@ def test_a_figure_of_another_package_brings_its_text(
     registry.FIGURES.remove("XX-1")
     with pytest.raises(InputError, match="A figure 'XX-2' has no text"):
         figure("XX-2")(lambda result, variant, task: dict(drawn))
+
+
+def test_a_plain_audit_draws_every_figure_or_says_why_not() -> None:
+    label = np.arange(200) % 2
+    int8 = np.where(np.arange(200) % 20 == 0, 1 - label, label)
+    plain = fw.audit(label, {"dense": label, "int8": int8}, n_boot=20).result
+    for entry in figures():
+        drawing = draw(entry.id, plain)
+        assert (drawing.spec is None) == bool(drawing.reason), entry.id

@@ -104,6 +104,6 @@ class Interrupted:
 def test_a_file_that_another_process_makes_meanwhile_is_not_somebody_elses(tmp_path: Path) -> None:
     path = tmp_path / "annotations.sqlite"
     with closing(sqlite3.connect(path, isolation_level=None)) as connection:
-        _prepare(Interrupted(connection, path), path, read_only=False)  # type: ignore[arg-type]
+        _prepare(Interrupted(connection, path), path, read_only=False)
     with AnnotationStore(path) as store:
         assert store.log(AUDIT) == []

@@ -155,6 +155,8 @@ def choose(
     kept = np.ones(len(known.variants), dtype=np.bool_)
     for requirement in request.requirements:
         kept &= requirement.met(known.of(requirement.term)[0])
+    if request.verdicts is not None:
+        kept &= np.array([request.verdicts.get(name) == "pass" for name in known.variants])
     sure, chosen, nearest = None, None, None
     if kept.any():
         sure = sureness(request, known, kept, setting.options.random_state)
@@ -163,7 +165,7 @@ def choose(
             chosen = known.variants[int(np.where(kept, sure.value, -np.inf).argmax())]
         elif len(on) == 1:  # without a value function: the frontier, where one is alone on it
             chosen = known.variants[int(on[0])]
-    else:
+    elif request.requirements:
         values = np.stack([known.of(r.term)[0] for r in request.requirements], axis=1)
         best, short = nearest_miss(request.requirements, values)
         missed = {
@@ -171,7 +173,7 @@ def choose(
             for r, value, by in zip(request.requirements, values[best], short, strict=True)
             if not r.met(value)
         }
-        nearest = known.variants[best], missed
+        nearest = (known.variants[best], missed) if missed else None
     tables = dict(frames(request, known, kept, sure, chosen, setting.baseline))
     if confirm is not None:
         again = measured(confirm.cube, metrics_of(request), confirm.setting, progress)
@@ -263,6 +265,7 @@ class Wishes:
     weights: Sequence[str] = ()
     excluded: Sequence[str] = ()
     margin: float | None = None  # None: 2 points, where the value is a share
+    verdicts: Mapping[str, str] | None = None  # of a policy, by variant
 
 
 def read_wishes(wishes: Wishes, variants_table: pd.DataFrame | None) -> ChoiceRequest:
@@ -285,6 +288,7 @@ def read_wishes(wishes: Wishes, variants_table: pd.DataFrame | None) -> ChoiceRe
         requirements=tuple(read_requirement(text, columns) for text in wishes.requirements),
         weights=weights_of(objectives, weights),
         excluded=tuple(wishes.excluded),
+        verdicts=wishes.verdicts,
     )
     margin = wishes.margin
     if margin is not None and not (isfinite(margin) and margin >= 0):

@@ -6,7 +6,7 @@ all variants are drawn together, so that what an easy draw gives to all of them 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -481,6 +481,8 @@ class ChoiceRequest:
     weights: Floats | None = None  # of the objectives; None: the frontier, and no single best
     excluded: tuple[str, ...] = ()
     margin: float | None = None  # how far below the best, in units of the value, is near it
+    # Variant → verdict of a policy (`pass`, `fail`, `cannot tell`): only a pass qualifies.
+    verdicts: Mapping[str, str] | None = None
 
     @property
     def terms(self) -> tuple[Term, ...]:

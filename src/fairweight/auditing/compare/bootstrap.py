@@ -74,7 +74,7 @@ def model_limits(
     """Limits about these models at several levels: of the change, or of the compressed value."""
     entry = estimand.metric
     observed: Floats = getattr(found.observed, part)[0]
-    if entry.no_limits is not None:
+    if estimand.no_limits is not None:
         nothing = np.full((len(levels), len(observed)), np.nan)
         return nothing, nothing
     if entry.linear:
@@ -189,7 +189,7 @@ def _state(
     if estimand.status is not None:
         state = np.where(estimand.status == "ok", state, estimand.status)
     state[(state == "ok") & np.isnan(observed.change[0])] = "not_estimable: undefined in the data"
-    if found.changed is not None and estimand.metric.no_limits is None:
+    if found.changed is not None and estimand.no_limits is None:
         for i, why in enumerate(found.changed.reasons()):
             if state[i] == "ok" and why is not None:
                 state[i] = f"not_estimable: {why}"
@@ -219,7 +219,7 @@ def method_limits(
     c: Comparison, estimand: Estimand, found: Replicated, levels: Floats, part: Part
 ) -> Limits:
     """Limits about the method at several levels, (levels, rows)."""
-    unlimited = estimand.metric.no_limits is not None
+    unlimited = estimand.no_limits is not None
     if unlimited or not c.has_method or not _has_members(found):
         nothing = np.full((len(levels), len(estimand.slots)), np.nan)
         return nothing, nothing
@@ -324,7 +324,9 @@ def drawn_family(c: Comparison, estimand: Estimand, found: Replicated | None, sc
     p = nothing
     if found.bootstrap is None or entry.linear:  # limits that need no draws: t, or none at all
         state = _state(c, estimand, found.observed, found)
-        how = np.full(len(state), f"none: {entry.no_limits}", dtype=object)
+        how = np.full(len(state), f"none: {estimand.no_limits}", dtype=object)
+        if estimand.p_value is not None:
+            p = estimand.p_value
         if entry.linear:
             p = linear_p(c, estimand, found)
             how[:] = f"t over {'clusters' if c.cube.unit_is_cluster else 'examples'}"
@@ -344,7 +346,7 @@ def drawn_family(c: Comparison, estimand: Estimand, found: Replicated | None, sc
 
 def _of_method(c: Comparison, estimand: Estimand, found: Replicated) -> Family:
     """Members drawn too, a two-way t, the wider of both, or the values alone."""
-    why, observed = estimand.metric.no_limits, by_unit(c, found)
+    why, observed = estimand.no_limits, by_unit(c, found)
     if not c.has_method or not _has_members(found):
         reason = "no interval over members" if c.has_method else str(c.pairing.reason)
         state = _state(c, estimand, found.observed, found)

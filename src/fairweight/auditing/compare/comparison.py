@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -19,7 +20,7 @@ from fairweight.auditing.metrics.registry import Event
 from fairweight.auditing.pairing import Pairing, Parents, pair_members
 from fairweight.base.streams import stream
 from fairweight.base.types import Floats
-from fairweight.specs.audit import AuditOptions
+from fairweight.specs.audit import MARGIN, AuditOptions, Members
 from fairweight.tables.names import level_name
 
 if TYPE_CHECKING:
@@ -88,6 +89,7 @@ def pairs(cube: Cube, grouping: Grouping, baseline: int, compressed: int) -> Pai
 
 
 MIN_CLUSTERS = 20
+MANY_CELLS = 5_000  # groups × classes above which rows by group are not bootstrapped
 Options: TypeAlias = AuditOptions
 
 
@@ -107,6 +109,14 @@ class Comparison:
     once: dict[str, Any] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     @property
+    def margin(self) -> float:
+        """The loss that matters; NaN where an outcome has none."""
+        if self.options.margin is not None:
+            return self.options.margin
+        outcome = self.cube.outcome
+        return MARGIN if outcome is None or outcome.role.binary else math.nan
+
+    @property
     def n_compressed(self) -> int:
         return len(self.cube.members) - self.n_baseline
 
@@ -124,6 +134,11 @@ class Comparison:
     def has_method(self) -> bool:
         """Whether there are members enough to speak of the method, not only of these models."""
         return not self.one_pair and self.pairing.reason is None
+
+    @property
+    def one_scope(self) -> bool:
+        """Whether only these models are spoken of: one pair, or runs of one pair again."""
+        return self.one_pair or self.options.members == Members.REPEATED
 
     @cached_property
     def unit_weights(self) -> tuple[Floats, Floats]:
@@ -146,6 +161,12 @@ class Comparison:
         if self.signs is None or self.options.correction != "holm":
             return None
         return self.signs.families.get((self.variant, self.task, kind))
+
+    @property
+    def draws_some(self) -> bool:
+        """Whether groups × classes are so many that rows by group are not bootstrapped."""
+        cells = sum(len(g.levels) for g in self.groupings) * len(self.classes)
+        return self.options.drawn_limits == "some" and cells > MANY_CELLS
 
     @property
     def closed_form(self) -> bool:
@@ -237,8 +258,16 @@ def comparison(
             vector=None if scores.vector is None else scores.vector[:, members],
             rank=None if scores.rank is None else scores.rank[:, members],
         )
+    outcome = projected.outcome
+    if outcome is not None:
+        outcome = replace(
+            outcome,
+            numerator=None if outcome.numerator is None else outcome.numerator[:, members],
+            denominator=None if outcome.denominator is None else outcome.denominator[:, members],
+        )
     projected = replace(
         projected,
+        outcome=outcome,
         members=tuple(cube.members[m] for m in members),
         prediction=projected.prediction[:, members],
         scores=scores,

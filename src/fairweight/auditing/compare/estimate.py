@@ -81,6 +81,7 @@ class Family:
     members: Floats | None = None  # (members, rows): every member's own value
     sums: Sums | None = None  # of a ratio of sums over examples
     columns: Mapping[str, Any] = field(default_factory=dict)  # of the results, as they are
+    gate_status: str | None = None  # why no gate may lean on the limits of these rows
 
     @property
     def change(self) -> Estimate:
@@ -295,23 +296,25 @@ def few_changes(state: NDArray[np.object_]) -> NDArray[np.bool_]:
     return np.array([FEW_CHANGED in text for text in state], dtype=bool)
 
 
-def frame(blocks: Sequence[Mapping[str, Any]]) -> pd.DataFrame:
-    """All blocks as one frame with exactly the contract's columns and fixed types."""
+def frame(blocks: Sequence[Block]) -> pd.DataFrame:
+    """All blocks as one frame with exactly the contract's columns and fixed types.
+
+    The blocks are empty afterwards: columns go over one by one.
+    """
     sizes = [len(b["variant"]) for b in blocks]
     columns: dict[str, Any] = {}
     for name in RESULT_COLUMNS:
         empty: Any = None if name in TEXT_COLUMNS else np.nan
         kind: Any = object if name in TEXT_COLUMNS else float
         parts = [
-            np.asarray(b[name], dtype=kind) if name in b else np.full(size, empty, dtype=kind)
+            np.asarray(b.pop(name), dtype=kind) if name in b else np.full(size, empty, dtype=kind)
             for b, size in zip(blocks, sizes, strict=True)
         ]
         joined = np.concatenate(parts) if parts else np.zeros(0, dtype=kind)
         if name in INTEGER_COLUMNS:
             columns[name] = pd.array(joined, dtype="Int64")
         elif name in BOOLEAN_COLUMNS:
-            known = [None if np.isnan(value) else bool(value) for value in joined]
-            columns[name] = pd.array(known, dtype="boolean")
+            columns[name] = pd.arrays.BooleanArray(joined > 0, np.isnan(joined))
         elif name in TEXT_COLUMNS:
             columns[name] = pd.Series(joined, dtype=object)
         else:
@@ -376,12 +379,15 @@ BOUND_KEYS = ("variant", "task", "metric", "by", "kind", "group", "class", "n")
 
 
 def bounds_frame(blocks: Sequence[Block]) -> pd.DataFrame:
-    """All limits that the blocks carry as one frame with the contract's columns."""
+    """All limits that the blocks carry as one frame with the contract's columns.
+
+    The blocks carry them no longer.
+    """
     columns: dict[str, list[Any]] = {name: [] for name in BOUND_COLUMNS}
     for b in blocks:
         size = len(b["metric"])
         for quantity, estimate in (("shift", "shift"), ("value", "compressed")):
-            limits = b.get(f"bounds_{quantity}")
+            limits = b.pop(f"bounds_{quantity}", None)
             if limits is None or b["scope"][0] != "model":
                 continue
             for name in BOUND_KEYS:
@@ -432,11 +438,11 @@ class RunValues:
     far: tuple[str, ...]
 
 
-def members_of(per_seed: pd.DataFrame, variant: str) -> RunValues:
-    """The members of a variant, from the table `per_seed`."""
+def members_of(per_seed: pd.DataFrame, variant: str, metric: str = "accuracy") -> RunValues:
+    """The members of a variant and their main number, from the table `per_seed`."""
     rows = per_seed[
         (per_seed["variant"] == variant)
-        & (per_seed["metric"] == "accuracy")
+        & (per_seed["metric"] == metric)
         & (per_seed["by"] == "overall")
     ]
     means = rows.groupby("seed", sort=False)[["value", "n"]].mean()

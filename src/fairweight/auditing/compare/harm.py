@@ -526,9 +526,7 @@ def power_table(c: Comparison, confirmatory: Sequence[Built]) -> list[dict[str, 
         m = np.nanmax(b["n_family"]) if np.isfinite(b["n_family"]).any() else 1.0
         level = c.options.alpha / m
         least = min_detectable_shift(e.n, pooled[0], level, design_effect=e.sums.design_effect)
-        needed = examples_needed(
-            c.options.margin, pooled[0], level, design_effect=e.sums.design_effect
-        )
+        needed = examples_needed(c.margin, pooled[0], level, design_effect=e.sums.design_effect)
         needed = np.broadcast_to(needed, e.n.shape)
         for i in range(len(e.n)):
             rows.append(
@@ -541,9 +539,10 @@ def power_table(c: Comparison, confirmatory: Sequence[Built]) -> list[dict[str, 
                     "class": e.slots.cls[i],
                     "n": int(e.n[i]),
                     "discordance": float(pooled[0]),
+                    "design_effect": float(e.sums.design_effect[i]),
                     "n_family": int(m),
                     "min_detectable_shift": float(least[i]),
-                    "reference_shift": c.options.margin,
+                    "reference_shift": c.margin,
                     "n_needed": float(needed[i]),
                     "largest_loss": float(b["largest_loss"][i]),
                     "status": str(b["status"][i]),

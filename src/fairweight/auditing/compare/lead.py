@@ -6,7 +6,7 @@ variant, and 39 % with five (docs/statistics.md), so the lead has one maximum ov
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from scipy.special import ndtr, stdtr, stdtrit
 
 from fairweight.auditing import schema
+from fairweight.auditing.compare.estimate import LimitsAt
 from fairweight.auditing.compare.signs import adjusted
 from fairweight.auditing.compare.simultaneous import MeanFamily, Signs
 from fairweight.auditing.intervals.multiplicity import holm
@@ -40,7 +41,7 @@ class Tested:
     n: Floats
     estimate: Floats
     p: Floats
-    limits: Callable[[float], Limits]  # of all rows of the family
+    limits: LimitsAt  # of all rows of the family
     at: NDArray[np.intp]  # which of them these are
 
 
@@ -122,7 +123,7 @@ def _of_means(signs: Signs) -> Iterator[Tested]:
             )  # fmt: skip
 
 
-def mean_test(mean: MeanFamily, quantity: str) -> tuple[Floats, Floats, Callable[[float], Limits]]:
+def mean_test(mean: MeanFamily, quantity: str) -> tuple[Floats, Floats, LimitsAt]:
     """Shift or excess of the mean over tasks, its p, and limits at any level."""
     value, error, degrees = (
         (mean.shift, mean.shift_error, mean.degrees)
@@ -133,7 +134,7 @@ def mean_test(mean: MeanFamily, quantity: str) -> tuple[Floats, Floats, Callable
         p = 2 * stdtr(degrees, -np.abs(value) / error)
     p = np.where((np.abs(value) < 1e-12) & (error < 1e-12), 1.0, p)
 
-    def limits(level: float) -> Limits:
+    def limits(level: float | Floats) -> Limits:
         reach = -stdtrit(degrees, level / 2) * error
         return value - reach, value + reach
 

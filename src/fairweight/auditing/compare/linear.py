@@ -318,10 +318,10 @@ def share_limits(
     e = entries_of(c, np.arange(c.cube.n_cells), row, n_rows)
     s = sizes_of(e, alike=c.one_each)
     weighted = share if c.cube.weight is None else share * c.cube.weight
-    return _rate_limits(c, s.totals(e.summed(weighted)), s.units, bounds, is_event=True)
+    return rate_limits(c, s.totals(e.summed(weighted)), s.units, bounds, is_event=True)
 
 
-def _rate_limits(
+def rate_limits(
     c: Comparison, t: RowTotals, units: Floats, bounds: tuple[float, float], *, is_event: bool
 ) -> LimitsAt:
     """Linearised limits of a ratio in every row, cut at the bounds of its metric.
@@ -381,7 +381,7 @@ def _family(c: Comparison, metric: Metric, part: Outcomes, kind: str) -> Family:
         expected = sample.counts(t.estimate, np.zeros(part.n_rows), clumping_of(c)).n
         design_effect = ratio(sample.n, expected)
     before_limits, after_limits = (
-        _rate_limits(c, side, s.units, bounds, is_event=part.is_event) for side in (before, after)
+        rate_limits(c, side, s.units, bounds, is_event=part.is_event) for side in (before, after)
     )
     return Family(
         metric,

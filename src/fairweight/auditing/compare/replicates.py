@@ -13,6 +13,7 @@ import os
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
+from functools import partial
 from math import lcm
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -23,6 +24,7 @@ from fairweight.auditing.compare.influence import Changed, Influence
 from fairweight.auditing.compare.members import BATCH, Both, PerMember, StoredDraws, Values
 from fairweight.auditing.compare.retraining import Statistic, context, difference
 from fairweight.auditing.counts.counts import Counts, Tally, coins, resampler
+from fairweight.base.memory import budget
 from fairweight.base.types import Floats
 
 if TYPE_CHECKING:
@@ -31,6 +33,7 @@ if TYPE_CHECKING:
 MOST_VALUES = 60_000_000  # replicates × rows kept in memory
 FEWEST_REPLICATES = 200
 BLOCK_VALUES = 1_000_000  # numbers per array that a thread works on: few calls, still in cache
+ARRAYS = 24  # of the width of a draw that evaluating it holds at a time
 MOST_PAIRED = 64  # members that unequal sides are repeated to, so that each has a partner
 
 Weights: TypeAlias = tuple[Floats, Floats]  # (draws, members) of either side
@@ -118,15 +121,65 @@ class Replicated:
 
 
 def replicate(c: Comparison, wanted: Sequence[Estimand]) -> list[Replicated]:
-    """Evaluate all estimands on the data, on bootstrap draws and on swaps."""
+    """Evaluate all estimands on the data, and those with limits on bootstrap draws and on swaps."""
     members = list(range(len(c.cube.members)))
     tally = Tally(c.cube, (c.whole, *c.groupings), members, positive=c.positive)
-    multiplicity = tally.multiplicity.astype(np.float64)
-    data = tally.flat(multiplicity[None, :])
-    counted = _sides(c, tally, data, c.n_baseline, observed=True)
-    observed = [_evaluate(estimand, counted, counted.averaged()) for estimand in wanted]
+    data = tally.flat(tally.multiplicity.astype(np.float64)[None, :])
+    counted = _sides(tally, data, c.n_baseline, observed=True)
+    averaged = counted.averaged()
+    observed = [_evaluate(estimand, counted, averaged) for estimand in wanted]
     means = [values.mean() for values in observed]
-    rows = sum(part.shape[1] for values in means for part in values.parts)
+    drawn = [i for i, estimand in enumerate(wanted) if estimand.no_limits is None]
+    statistic_of = partial(_statistic, c, tally, data)
+    stored: list[StoredDraws | None] = [None] * len(wanted)
+    null: list[Values | None] = [None] * len(wanted)
+    if drawn:
+        alive = [wanted[i] for i in drawn]
+        if len(drawn) < len(wanted) and all(_without_classes(estimand) for estimand in alive):
+            tally = Tally(c.cube, (c.whole,), members, positive=c.positive, totals=c.groupings)
+        kept, swapped = _replicates(c, alive, [observed[i] for i in drawn], tally)
+        for i, draws, swaps in zip(drawn, kept, swapped, strict=True):
+            stored[i], null[i] = draws, swaps
+    against_mean = Both(
+        {name: (one.averaged(), other) for name, (one, other) in counted.items()}, observed=True
+    )
+    made = []
+    for estimand, values, mean, store, exchanged in zip(
+        wanted, observed, means, stored, null, strict=True
+    ):
+        statistic = None if c.one_pair else statistic_of(estimand, values)
+        alone = None
+        if estimand.rates_first:  # every compressed member with the baseline's mean
+            assert estimand.evaluate is not None
+            own = estimand.evaluate(against_mean).compressed[0]
+            alone = np.concatenate([np.full((c.n_baseline, own.shape[1]), np.nan), own])
+        found = Replicated(
+            observed=mean,
+            bootstrap=None if store is None else store.values,
+            swapped=exchanged,
+            level=None if estimand.level is None else estimand.level(counted),
+            members=values,
+            by_unit=None if store is None else store.by_unit,
+            resampled=None if store is None else store.resampled,
+            spread={} if store is None else store.spread,
+            statistic=statistic,
+            alone=alone,
+            changed=None if estimand.changed is None else estimand.changed(),
+        )
+        made.append(with_context(c, found, signed=estimand.metric.inflation is None))
+    return made
+
+
+def _without_classes(estimand: Estimand) -> bool:
+    """Whether a draw needs no classes in the groups for it."""
+    return estimand.slots.by in ("overall", "class") or estimand.metric.without_classes
+
+
+def _replicates(
+    c: Comparison, wanted: Sequence[Estimand], observed: Sequence[PerMember], tally: Tally
+) -> tuple[list[StoredDraws], list[Values] | list[None]]:
+    """Bootstrap draws and swaps of the estimands."""
+    rows = sum(part.shape[1] for values in observed for part in values.mean().parts)
     n_draws = min(c.options.n_boot, max(FEWEST_REPLICATES, MOST_VALUES // max(rows, 1)))
     resample = resampler(tally.multiplicity)
     kept = [
@@ -145,40 +198,11 @@ def replicate(c: Comparison, wanted: Sequence[Estimand]) -> list[Replicated]:
         flat = tally.flat(resample(rng, size))
         return flat, drawn_members(c, rng, size) if c.has_method else None
 
-    width = max(tally.size, len(multiplicity))
-    _draw(c, "bootstrap", bootstrap, tally, c.n_baseline, wanted, kept, n_draws, width)
-    null: list[Values] | list[None] = [None] * len(wanted)
+    _draw(c, "bootstrap", bootstrap, tally, c.n_baseline, wanted, kept, n_draws)
     partners = partners_of(c)
-    if partners is not None:
-        null = _swapped(c, wanted, observed, tally, partners, n_draws)
-    against_mean = Both(
-        {name: (one.averaged(), other) for name, (one, other) in counted.items()}, observed=True
-    )
-    made = []
-    for estimand, values, mean, store, swapped in zip(
-        wanted, observed, means, kept, null, strict=True
-    ):
-        statistic = None if c.one_pair else _statistic(c, tally, data, estimand, values)
-        alone = None
-        if estimand.rates_first:  # every compressed member with the baseline's mean
-            assert estimand.evaluate is not None
-            own = estimand.evaluate(against_mean).compressed[0]
-            alone = np.concatenate([np.full((c.n_baseline, own.shape[1]), np.nan), own])
-        found = Replicated(
-            observed=mean,
-            bootstrap=store.values,
-            swapped=swapped,
-            level=None if estimand.level is None else estimand.level(counted),
-            members=values,
-            by_unit=store.by_unit,
-            resampled=store.resampled,
-            spread=store.spread,
-            statistic=statistic,
-            alone=alone,
-            changed=None if estimand.changed is None else estimand.changed(),
-        )
-        made.append(with_context(c, found, signed=estimand.metric.inflation is None))
-    return made
+    if partners is None:
+        return kept, [None] * len(wanted)
+    return kept, _swapped(c, wanted, observed, tally, partners, n_draws)
 
 
 def with_context(c: Comparison, found: Replicated, *, signed: bool = True) -> Replicated:
@@ -232,9 +256,9 @@ def drawn_members(c: Comparison, rng: np.random.Generator, size: int) -> Weights
     return one @ first[:, : c.n_baseline], other @ second[:, c.n_baseline :]
 
 
-def _sides(c: Comparison, tally: Tally, flat: Floats, k: int, *, observed: bool = False) -> Both:
+def _sides(tally: Tally, flat: Floats, k: int, *, observed: bool = False) -> Both:
     """Flat statistics as counts of the first k members and of the others."""
-    named = zip((c.whole, *c.groupings), tally.read(flat), strict=True)
+    named = zip(tally.groupings, tally.read(flat), strict=True)
     return Both(
         {g.name: (_members(n, slice(0, k)), _members(n, slice(k, None))) for g, n in named},
         observed=observed,
@@ -260,7 +284,8 @@ def _swapped(
 ) -> list[Values]:
     """Replicates after exchanging the two sides' answers on random items."""
     if len(partners) != len(tally.members):
-        tally = Tally(c.cube, tally.groupings, partners, positive=c.positive)
+        apart = tally.groupings[: len(tally.groupings) - len(tally.totals)]
+        tally = Tally(c.cube, apart, partners, positive=c.positive, totals=tally.totals)
     if c.cube.unit is not None:
         movable = np.arange(len(c.cube.unit_names))
     else:  # items whose exchange changes anything: where two predictions differ
@@ -283,8 +308,7 @@ def _swapped(
         return result, None
 
     kept = [StoredDraws(c, values, n_draws) for values in observed]
-    width = max(tally.size, len(tally.multiplicity))
-    _draw(c, "swap", swap, tally, len(partners) // 2, wanted, kept, n_draws, width)
+    _draw(c, "swap", swap, tally, len(partners) // 2, wanted, kept, n_draws)
     return [store.values for store in kept]
 
 
@@ -308,7 +332,7 @@ def in_batches(
     """Call `work(generators, sizes, start)` until `n_draws` draws are made, on several threads.
 
     Every batch of `BATCH` draws has a generator of its own, so neither the number of threads nor
-    the memory at hand changes a single draw. `width` numbers are held per draw.
+    the memory at hand changes a single draw. `width` numbers are evaluated per draw.
     """
     sizes = [min(BATCH, n_draws - start) for start in range(0, n_draws, BATCH)]
     seeds = rng.bit_generator.seed_seq.spawn(len(sizes))  # type: ignore[attr-defined]
@@ -316,6 +340,11 @@ def in_batches(
     # Large blocks, because small ones spend their time in calls; yet work for every thread.
     share = -(-len(sizes) // (2 * workers))
     together = max(1, min(BLOCK_VALUES // max(width * BATCH, 1), share))
+    held = budget()
+    if held is not None:  # batches in memory at a time, all threads together
+        most = max(1, held // (8 * ARRAYS * BATCH * max(width, 1)))
+        workers = min(workers, most)
+        together = min(together, most // workers)
 
     def run(first: int) -> None:
         last = min(first + together, len(sizes))
@@ -339,14 +368,13 @@ def _draw(
     wanted: Sequence[Estimand],
     kept: Sequence[StoredDraws],
     n_draws: int,
-    width: int,
 ) -> None:
     """Evaluate all estimands on `n_draws` draws, in blocks that bound the memory."""
     any_mean = any(estimand.rates_first for estimand in wanted)
 
     def work(generators: list[np.random.Generator], sizes: list[int], start: int) -> None:
         made = [draw(rng, size) for rng, size in zip(generators, sizes, strict=True)]
-        each = _sides(c, tally, np.concatenate([flat for flat, _ in made]), k)
+        each = _sides(tally, np.concatenate([flat for flat, _ in made]), k)
         given = [weights for _, weights in made if weights is not None]
         weights = (
             (np.concatenate([one for one, _ in given]), np.concatenate([two for _, two in given]))
@@ -366,4 +394,4 @@ def _draw(
                 )
             store.add(found, start, sizes, again)
 
-    in_batches(c.rng(purpose), n_draws, width, work)
+    in_batches(c.rng(purpose), n_draws, tally.size, work)

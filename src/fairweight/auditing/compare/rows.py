@@ -85,7 +85,9 @@ def build(c: Comparison, family: Family, scope: str = "model") -> Block:
         columns["excess_p"] = np.nan if family.excess.p is None else family.excess.p
     # Random signs: drawn for right and wrong predictions whose rows share out the examples.
     draws, event = None, metric.event
-    if scope == "model" and family.sums is not None and event is not None:
+    if scope == "model" and family.sums is not None and metric.kind == "outcome":
+        draws = c.draws(slots.kind)
+    elif scope == "model" and family.sums is not None and event is not None:
         shared = event.given == "all" or slots.kind == "class"
         draws = c.draws(slots.kind) if shared and event.happens in ("correct", "wrong") else None
     asked = _Levels.of(c, family, int((sized & ~slots.outside).sum()), draws, scope)
@@ -96,11 +98,12 @@ def build(c: Comparison, family: Family, scope: str = "model") -> Block:
             columns["sim_low"], columns["sim_high"] = low[0], high[0]
         if family.sums is not None:
             # Whether a change, and a loss, as large as the margin is ruled out; the largest loss.
-            margin, unknown = c.options.margin, np.isnan(low[0] + high[0])
+            margin, unknown = c.margin, np.isnan(low[0] + high[0])
             within = (low[0] >= -margin) & (high[0] <= margin)
-            columns["equivalent"] = np.where(unknown, np.nan, within)
+            columns["equivalent"] = np.where(unknown | np.isnan(margin), np.nan, within)
             worst = low[1] if metric.better == "higher" else -high[1]
-            columns["loss_ruled_out"] = np.where(np.isnan(worst), np.nan, worst >= -margin)
+            open_ = np.isnan(worst + margin)
+            columns["loss_ruled_out"] = np.where(open_, np.nan, worst >= -margin)
             if metric.better not in ("higher", "lower"):
                 columns["loss_ruled_out"] = np.full(len(worst), np.nan)
             more["largest_loss"] = -worst
@@ -179,6 +182,8 @@ def _bounds(
     made: Block = {"bounds_shift": columns(change)}
     if family.compressed.corrected is not None:
         made["bounds_value"] = columns(family.compressed.corrected(asked.change[2:, None]))
+    if family.gate_status is not None:
+        made["bound_status"] = np.full(len(family.n), family.gate_status, dtype=object)
     few = few_changes(state)
     if few.any():
         # The shift may have no limits where few predictions changed; the value has its own.

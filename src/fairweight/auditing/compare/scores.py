@@ -320,9 +320,11 @@ def _multiplicity(c: Comparison) -> NDArray[np.int64]:
 
 
 def replicate_scores(
-    c: Comparison, statistics: Sequence[Statistic], *, draw_all: bool = False
+    c: Comparison, statistics: Sequence[Statistic], *, draw_all: bool = False, swaps: bool = True
 ) -> dict[tuple[str, str], Replicated]:
     """Observed values, bootstrap replicates and swap null; groupings of one kind side by side.
+
+    Without `swaps` there is no null: of what is not tested.
 
     What has no limits is not drawn, nor what has t limits, except where `draw_all` asks for it
     because several tasks are to be averaged.
@@ -334,7 +336,7 @@ def replicate_scores(
         is_drawn = entry.no_limits is None and (draw_all or not entry.linear)
         (drawn if is_drawn else undrawn).append(statistic)
     found: dict[tuple[str, str], list[Replicated]] = {}
-    for part in (_drawn(c, drawn), _undrawn(c, undrawn)):
+    for part in (_drawn(c, drawn, swaps=swaps), _undrawn(c, undrawn)):
         for key, replicated in part:
             found.setdefault(key, []).append(replicated)
     made = {}
@@ -399,7 +401,7 @@ def _influence(
 
 
 def _drawn(
-    c: Comparison, statistics: Sequence[Statistic]
+    c: Comparison, statistics: Sequence[Statistic], *, swaps: bool
 ) -> Iterator[tuple[tuple[str, str], Replicated]]:
     """Observed values, bootstrap replicates and swap null."""
     if not statistics:
@@ -439,14 +441,17 @@ def _drawn(
         n_draws = min(n_draws, max(FEWEST_REPLICATES, MOST_PRODUCTS // entries))
     width = max(len(multiplicity), int(ends[-1]))
     kept = [StoredDraws(c, values, n_draws, method=c.has_method) for values in observed]
-    _draw(c, "scores bootstrap", width, lambda *of: drawn(resample(*of)), kept, n_draws)
+    _draw(c, "scores bootstrap", width, resample, drawn, kept, n_draws)
     null: list[Values | None] = [None] * len(observed)
-    partners = partners_of(c)
+    partners = partners_of(c) if swaps else None
     if partners is not None:
         half = len(partners) // 2
 
-        def swapped(rng: np.random.Generator, size: int) -> list[PerMember]:
-            goes = np.ascontiguousarray(coins(rng, multiplicity, size).T, dtype=np.float64)
+        def toss(rng: np.random.Generator, size: int) -> NDArray[np.int64]:
+            return coins(rng, multiplicity, size)
+
+        def swapped(heads: NDArray[np.int64]) -> list[PerMember]:
+            goes = np.ascontiguousarray(heads.T, dtype=np.float64)
             moved = {m: stacked[m] @ goes for m in set(partners)}
             found = []
             for p, m in enumerate(partners):
@@ -455,10 +460,10 @@ def _drawn(
             return both(found)
 
         exchanged = [StoredDraws(c, values, n_draws) for values in observed]
-        _draw(c, "scores swap", width, swapped, exchanged, n_draws)
+        _draw(c, "scores swap", width, toss, swapped, exchanged, n_draws)
         null = [store.values for store in exchanged]
     outputs = [(s, i) for s in statistics for i in range(len(s.places))]
-    for (statistic, i), values, store, swaps in zip(outputs, observed, kept, null, strict=True):
+    for (statistic, i), values, store, own_null in zip(outputs, observed, kept, null, strict=True):
         mean, draws, by_unit = values.mean(), store.values, store.by_unit
         if statistic.exact is not None:
             # The exact values stand in the place of the binned ones; replicates move with them.
@@ -470,7 +475,7 @@ def _drawn(
         found = Replicated(
             mean,
             draws,
-            swaps,
+            own_null,
             members=values,
             by_unit=by_unit,
             spread=store.spread,
@@ -483,15 +488,17 @@ def _draw(
     c: Comparison,
     purpose: str,
     width: int,
-    draw: Callable[[np.random.Generator, int], list[PerMember]],
+    draw: Callable[[np.random.Generator, int], NDArray[np.int64]],
+    evaluate: Callable[[NDArray[np.int64]], list[PerMember]],
     kept: Sequence[StoredDraws],
     n_draws: int,
 ) -> None:
+    """Evaluate numbers of items, (draws, items), in as large blocks as memory allows."""
+
     def work(generators: list[np.random.Generator], sizes: list[int], start: int) -> None:
-        for rng, size in zip(generators, sizes, strict=True):
-            for store, found in zip(kept, draw(rng, size), strict=True):
-                store.add(found, start, [size])
-            start += size
+        made = [draw(rng, size) for rng, size in zip(generators, sizes, strict=True)]
+        for store, found in zip(kept, evaluate(np.concatenate(made)), strict=True):
+            store.add(found, start, sizes)
 
     in_batches(c.rng(purpose), n_draws, width, work)
 

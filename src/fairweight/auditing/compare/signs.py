@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from scipy.special import ndtri
 
 from fairweight.auditing.counts.counts import sums
-from fairweight.auditing.counts.cube import Cube
+from fairweight.auditing.counts.cube import Cube, pair_values
 from fairweight.auditing.counts.groupings import Grouping, groupings
 from fairweight.auditing.intervals.excess import normal_z
 from fairweight.base.types import Floats
@@ -40,7 +40,9 @@ class SignedUnits:
     groupings: tuple[Grouping, ...]  # codes by entry
     task: NDArray[np.intp]
     label: NDArray[np.intp]
-    x: Floats  # (entries, variants)
+    x: Floats  # (entries, variants); of numbers: change / amount, where there is an amount
+    change: Floats  # (entries, variants): what goes with one sign
+    change_total: Floats  # (entries, variants): of all examples of the entry
     count: Floats  # examples
     total: Floats  # their weight
     amount: Floats  # weight that goes with one sign
@@ -49,8 +51,10 @@ class SignedUnits:
     variance: Floats  # (units,): of that sum
     clustered: bool
 
-    def draws(self, rng: np.random.Generator) -> Iterator[NDArray[np.float32]]:
-        """Sums of signs, (units, draws), N_DRAWS in all."""
+    def draws(
+        self, rng: np.random.Generator, normal_rng: np.random.Generator | None = None
+    ) -> Iterator[NDArray[np.float32]]:
+        """Sums of signs, (units, draws), N_DRAWS in all; `normal_rng` draws the normal ones."""
         size = len(self.copies)
         together = int(np.clip(CACHE // max(size, 1), *AT_ONCE)) // 8 * 8
         single = np.flatnonzero(self.copies == 1)
@@ -74,7 +78,8 @@ class SignedUnits:
                 made[many] = 2 * rng.binomial(number, 0.5, size=(len(many), n)) - number
             if len(normal):
                 spread = np.sqrt(self.variance[normal]).astype(np.float32)[:, None]
-                made[normal] = spread * rng.standard_normal((len(normal), n), dtype=np.float32)
+                source = rng if normal_rng is None else normal_rng
+                made[normal] = spread * source.standard_normal((len(normal), n), dtype=np.float32)
             yield made
 
 
@@ -128,7 +133,95 @@ def units_of(
         task=task[first],
         label=cube.label[first].astype(np.intp),
         x=steps[first] / scale,
+        change=amount[:, None] * (steps[first] / scale),
+        change_total=total[:, None] * (steps[first] / scale),
         count=count,
+        total=total,
+        amount=amount,
+        unit=unit,
+        copies=copies,
+        variance=variance,
+        clustered=cube.unit_is_cluster,
+    )
+
+
+def units_of_numbers(
+    cube: Cube, baseline: str, variant: str, grouping_names: Sequence[str]
+) -> SignedUnits:
+    """Units and entries of one variant's outcomes that are numbers.
+
+    With R the ratios of a task, e = (num_c − R_c den_c) / mean den_c − (num_b − R_b den_b) / mean
+    den_b and w the mean of both denominators, each over its mean, the change that goes with a sign
+    is e + (R_c − R_b) w, and its weight w: centred at the shift of all it is e. A cell of more than
+    1,000 examples gets two normal numbers with the variances and the covariance of both sums.
+    """
+    found = groupings(cube, grouping_names)
+    names: tuple[str | None, ...] = cube.tasks or (None,)
+    task = np.zeros(cube.n_cells, np.intp) if cube.task is None else cube.task.astype(np.intp)
+    num_b, num_c, den_b, den_c = pair_values(cube, baseline, variant)
+    count = cube.count.astype(np.float64)
+    size = len(names)
+
+    def of_task(values: Floats) -> Floats:
+        return sums(task, values * count, size)
+
+    with np.errstate(invalid="ignore", divide="ignore"):
+        n, total_b, total_c = of_task(np.ones(len(task))), of_task(den_b), of_task(den_c)
+        ratio_b, ratio_c = of_task(num_b) / total_b, of_task(num_c) / total_c
+        score = n[task] * (
+            (num_c - ratio_c[task] * den_c) / total_c[task]
+            - (num_b - ratio_b[task] * den_b) / total_b[task]
+        )
+        weight = n[task] * (den_b / total_b[task] + den_c / total_c[task]) / 2
+        change = score + (ratio_c - ratio_b)[task] * weight
+    change, weight = np.nan_to_num(change), np.nan_to_num(weight)
+    codes: list[NDArray[Any]] = [task, *(g.code for g in found)]
+    if cube.unit is not None:
+        entry, first = _alike([*codes, cube.unit])
+        number = len(first)
+        unit, n_units = cube.unit[first].astype(np.int64), len(cube.unit_names)
+        moved, amount = (sums(entry, v * count, number) for v in (change, weight))
+        entries = moved, moved, amount, amount, sums(entry, count, number)
+        copies, variance = np.ones(n_units, np.int64), np.ones(n_units)
+    else:
+        cell, _ = _alike(codes)
+        many = (sums(cell, count, int(cell.max()) + 1) > NORMAL_FROM)[cell]
+        alone, large = np.flatnonzero(~many), np.unique(cell[many])
+        where = np.searchsorted(large, cell[many])
+        several = len(large)
+
+        def summed(values: Floats) -> Floats:
+            return sums(where, (values * count)[many], several)
+
+        xx, xw, ww = summed(change**2), summed(change * weight), summed(weight**2)
+        with np.errstate(invalid="ignore", divide="ignore"):
+            root = np.sqrt(xx)
+            shared = np.where(xx > 0, xw / root, 0.0)
+        rest, zero = np.sqrt(np.maximum(ww - shared**2, 0.0)), np.zeros(several)
+        start = np.flatnonzero(many)[np.unique(where, return_index=True)[1]]
+        first = np.concatenate([alone, start, start])
+        entries = (
+            np.concatenate([change[alone], root, zero]),
+            np.concatenate([(change * count)[alone], summed(change), zero]),
+            np.concatenate([weight[alone], shared, rest]),
+            np.concatenate([(weight * count)[alone], summed(weight), zero]),
+            np.concatenate([count[alone], summed(np.ones(len(count))), zero]),
+        )
+        unit = np.arange(len(first))
+        normal = np.arange(len(first)) >= len(alone)
+        copies = np.where(normal, 0, entries[4]).astype(np.int64)
+        variance = np.where(normal, 1.0, entries[4])
+    moved, moved_total, amount, total, number_in = entries
+    return SignedUnits(
+        tasks=names,
+        classes=tuple(() for _ in names),
+        groupings=tuple(replace(g, code=g.code[first]) for g in found),
+        task=task[first],
+        label=np.zeros(len(first), np.intp),
+        x=np.zeros((len(first), 1)),
+        change=moved[:, None],
+        change_total=moved_total[:, None],
+        count=number_in,
         total=total,
         amount=amount,
         unit=unit,

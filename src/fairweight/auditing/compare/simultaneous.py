@@ -23,6 +23,7 @@ from fairweight.auditing.compare.signs import (
     quantile,
     share_beyond,
     units_of,
+    units_of_numbers,
 )
 from fairweight.auditing.counts.counts import ratio, sums
 from fairweight.auditing.counts.cube import Cube
@@ -122,8 +123,37 @@ def draw_signs(
     that are alike in everything share a binomial number of signs. Clusters get one sign each, for
     the sum of their scores.
     """
+    if cube.outcome is not None and cube.outcome.numerator is not None:
+        # Variant by variant: the same signs for examples, normal numbers of their own.
+        parts = [
+            _drawn(
+                units_of_numbers(cube, baseline, variant, grouping_names),
+                (variant,),
+                cube,
+                options,
+                stream(options.random_state, "signs", variant),
+            )
+            for variant in variants
+        ]
+        return Signs(
+            {key: held for part in parts for key, held in part.families.items()},
+            np.max([part.lead for part in parts], axis=0),
+            {key: held for part in parts for key, held in part.means.items()},
+        )
+    if not cube.labelled:
+        return Signs({}, np.zeros(N_DRAWS), {})
     units = units_of(cube, baseline, variants, grouping_names)
-    kinds = ["overall", "class"]
+    return _drawn(units, variants, cube, options)
+
+
+def _drawn(
+    units: SignedUnits,
+    variants: Sequence[str],
+    cube: Cube,
+    options: Options,
+    normal_rng: np.random.Generator | None = None,
+) -> Signs:
+    kinds = ["overall", "class"] if cube.has_classes else ["overall"]
     kinds += ["group"] if any(g.single for g in units.groupings) else []
     kinds += ["intersection"] if any(not g.single for g in units.groupings) else []
     tasks = [[Rows(units, t, kind, options) for kind in kinds] for t in range(len(units.tasks))]
@@ -146,7 +176,7 @@ def draw_signs(
     largest = np.zeros(N_DRAWS)
     done = 0
     rng = stream(options.random_state, "signs")
-    for signs in units.draws(rng):
+    for signs in units.draws(rng, normal_rng):
         place = slice(done, done + signs.shape[1])
         done += signs.shape[1]
         for kinds_of_rows in tasks:
@@ -246,12 +276,12 @@ class SignRows:
         self.inside = rows.inside
         units, at = rows.units, rows.entries
         self.x = np.tile(units.x[at, v], rows.times)
-        total, amount = units.total[at], units.amount[at]
-        change_all = sums(rows.row, np.tile(total, rows.times) * self.x, rows.n_rows)
+        total, moved = units.total[at], units.change[at, v]
+        change_all = sums(rows.row, np.tile(units.change_total[at, v], rows.times), rows.n_rows)
         self.shift = change_all * _inverse(rows.weight)  # 0 of rows without weight: not in a family
-        everyone = units.x[at, v] * amount
-        self.overall = float(ratio(np.array((units.x[at, v] * total).sum()), total.sum()))
-        change = np.tile(amount, rows.times) * self.x
+        everyone = moved
+        self.overall = float(ratio(np.array(units.change_total[at, v].sum()), total.sum()))
+        change = np.tile(moved, rows.times)
         self.change = sums(rows.place, change, len(rows.pair_row))
         self.matrix = rows.summing(self.change)
         self.everyone = sums(units.unit[at], everyone, len(units.copies)).astype(np.float32)

@@ -138,12 +138,12 @@ def task_mean_rows(
     ]
     for kind in ("group", "intersection"):
         blocks += _worst_shift(together, averaged.get(("accuracy", kind)))
-    blocks += _heterogeneity(together, blocks)
+    blocks += mean_heterogeneity(together, blocks, "accuracy")
     present = {str(b["metric"][0]) for b in blocks}
     why = np.array(["not_estimable: no mean over tasks"], dtype=object)
     place = slots_of(together, together.whole, "overall")
     for entry in metrics():
-        if entry.name not in present:
+        if entry.name not in present and entry.kind != "outcome":
             plain = replace(entry, aggregation="seeds_first")  # nothing is averaged here
             absent = Estimand(plain, place, sizes(together, together.whole), None, why)
             blocks += drawn_rows(together, [(absent, None)])
@@ -189,7 +189,7 @@ def _flips(c: Comparison) -> dict[tuple[str, str], Drawn]:
                 changed=made.changed,
             ),
         )
-        for key, made in replicate_scores(c, statistics).items()
+        for key, made in replicate_scores(c, statistics, swaps=False).items()
     }
 
 
@@ -293,12 +293,12 @@ def _with_excess(c: Comparison, rows: Block) -> Block:
     return {**rows, **made}
 
 
-def _heterogeneity(c: Comparison, blocks: Sequence[Block]) -> list[Block]:
+def mean_heterogeneity(c: Comparison, blocks: Sequence[Block], name: str) -> list[Block]:
     """Does the change differ by column over all tasks? From the excesses of the mean."""
     parts = []
     for rows in blocks:
         kind, draws = str(rows["kind"][0]), c.draws(str(rows["kind"][0]))
-        own = rows["metric"][0] == "accuracy" and rows["scope"][0] == "model"
+        own = rows["metric"][0] == name and rows["scope"][0] == "model"
         if not own or kind == "overall" or draws is None or c.signs is None:
             continue
         mean = c.signs.means[(c.variant, kind)]

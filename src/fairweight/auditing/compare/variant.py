@@ -14,7 +14,7 @@ from fairweight.auditing.compare.comparison import (
     groupings_of,
     too_many_entries,
 )
-from fairweight.auditing.compare.estimands import estimands
+from fairweight.auditing.compare.estimands import drawn_where_few, estimands
 from fairweight.auditing.compare.estimate import Block
 from fairweight.auditing.compare.flips import flip_families
 from fairweight.auditing.compare.harm import (
@@ -27,6 +27,7 @@ from fairweight.auditing.compare.harm import (
     standardised_excess_shift,
     worst_shifts,
 )
+from fairweight.auditing.compare.outcome import outcome_power, outcome_rows
 from fairweight.auditing.compare.rows import (
     Built,
     build,
@@ -47,8 +48,7 @@ class Compared:
 
     variant: str
     task: str | None
-    members: tuple[CubeMember, ...]  # baseline's first
-    pairing: str
+    comparison: Comparison
     blocks: list[Block] = field(default_factory=list)
     confirmatory: list[Built] = field(default_factory=list)  # of both scopes
     columns: dict[str, NDArray[np.object_]] = field(default_factory=dict)  # of every row, by kind
@@ -56,6 +56,15 @@ class Compared:
     concentration: list[dict[str, Any]] = field(default_factory=list)
     group_error: list[dict[str, Any]] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
+
+    @property
+    def members(self) -> tuple[CubeMember, ...]:
+        """The models, those of the baseline first."""
+        return self.comparison.cube.members
+
+    @property
+    def pairing(self) -> str:
+        return self.comparison.pairing.how
 
 
 def compare(
@@ -66,8 +75,12 @@ def compare(
     fixed_side: str | None = None,
 ) -> Compared:
     """All rows of one variant on one task."""
-    made = Compared(c.variant, c.task, c.cube.members, c.pairing.how)
+    made = Compared(c.variant, c.task, c)
     made.notes += [c.pairing.note] if c.pairing.note else []
+    if c.cube.outcome is not None:
+        return _outcome(c, made)
+    if not c.cube.labelled:
+        return _churn(c, made)
     rates: list[Built] = []
     zero: dict[str, bool] = {}
     for table in rate_rows(c, [m for m in metrics() if m.kind == "rate"]):
@@ -78,20 +91,17 @@ def compare(
             zero[name] = not np.any(table.family.members)
         made.blocks.append(table.block)
         rates.append(table)
-    made.columns = {
-        kind: np.concatenate([np.full(len(g.levels), g.name, dtype=object) for g in chosen])
-        for kind in ("group", "intersection")
-        if (chosen := groupings_of(c, kind))
-    }
+    made.columns = columns_of(c)
     made.confirmatory = [r for r in rates if r.is_confirmatory]
     structured = metric(WORST_GROUP_SHIFT).of  # accuracy: who pays differently is asked of it
     by_group = [r for r in rates if r.key[0] == structured and r.family.slots.by == "group"]
     made.blocks += [build(c, family, scope) for family, scope in flip_families(c)]
     made.blocks += [build(c, family, scope) for family, scope in heterogeneity(c, by_group)]
-    wanted = [
+    every = [
         *estimands(c, training, filters=filters, fixed_side=fixed_side),
         *standardised_excess_shift(c),
     ]
+    wanted = [*drawn_where_few(c, every)]
     left_out = without_baseline_errors(c)
     made.notes += left_out_notes(c, left_out)
     made.blocks += [refused_if_harmed(b, left_out) for b in value_rows(c, wanted)]
@@ -119,4 +129,51 @@ def compare(
     made.power = power_table(c, [r for r in made.confirmatory if r.scope == "model"])
     made.concentration = concentration_table(c)
     made.group_error = group_error_table(c, [r.family for r in by_group if r.scope == "model"])
+    return made
+
+
+def columns_of(c: Comparison) -> dict[str, NDArray[np.object_]]:
+    """The group column of every row, by kind of rows."""
+    return {
+        kind: np.concatenate([np.full(len(g.levels), g.name, dtype=object) for g in chosen])
+        for kind in ("group", "intersection")
+        if (chosen := groupings_of(c, kind))
+    }
+
+
+def _outcome(c: Comparison, made: Compared) -> Compared:
+    """All rows of an outcome: everything that makes sense without classes."""
+    outcome = c.cube.outcome
+    assert outcome is not None
+    made.confirmatory = list(outcome_rows(c))
+    made.blocks += [table.block for table in made.confirmatory]
+    made.columns = columns_of(c)
+    by_group = [r for r in made.confirmatory if r.family.slots.by == "group"]
+    tested = [
+        (family, scope)
+        for family, scope in heterogeneity(c, by_group)
+        if family.metric.name == "heterogeneity"  # not within classes: there are none
+    ]
+    made.blocks += [build(c, family, scope) for family, scope in tested]
+    models = [r for r in made.confirmatory if r.scope == "model"]
+    if outcome.role.binary:
+        flips = [f for f in flip_families(c) if f[0].slots.kind != "class"]
+        for family, scope in (*flips, *concentrations(c)):
+            made.blocks.append(build(c, family, scope))
+        made.power = power_table(c, models)
+        made.concentration = concentration_table(c)
+    else:
+        made.power = outcome_power(c, models)
+    made.group_error = group_error_table(c, [r.family for r in by_group if r.scope == "model"])
+    return made
+
+
+def _churn(c: Comparison, made: Compared) -> Compared:
+    """Without labels: how often predictions changed, and no more. It is never called a loss."""
+    made.columns = columns_of(c)
+    made.blocks += [
+        build(c, family, scope)
+        for family, scope in flip_families(c)
+        if family.metric.pairs == "changed" and family.slots.kind != "class"
+    ]
     return made

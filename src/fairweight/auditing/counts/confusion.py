@@ -61,12 +61,12 @@ def data_table(
             table = sums(place, part.count, shape[0] * shape[1]).reshape(shape)
             if not grouping.name:
                 rows.append(("test", task, "overall", None, None, total, total))
-                for cls, n in zip(classes, table[0], strict=True):
+                for cls, n in zip(classes, table[0], strict=True) if cube.has_classes else ():
                     rows.append(("test", task, "class", None, cls, n, total))
                 continue
             for level, own in zip(grouping.levels, table, strict=True):
                 rows.append(("test", task, "group", level, None, own.sum(), total))
-            for level, own in zip(grouping.levels, table, strict=True):
+            for level, own in zip(grouping.levels, table, strict=True) if cube.has_classes else ():
                 for cls, n in zip(classes, own, strict=True):
                     if n:
                         rows.append(("test", task, "group*class", level, cls, n, total))
@@ -108,7 +108,7 @@ def left_out_table(cube: Cube, grouping_names: Sequence[str]) -> pd.DataFrame:
                 continue
             labels = part.label_classes if example.label is None else (example.label,)
             places: list[tuple[str, str | None, str | None]] = [("overall", None, None)]
-            places += [("class", None, label) for label in labels]
+            places += [("class", None, label) for label in labels if cube.has_classes]
             for grouping in chosen:
                 kind = "group" if grouping.single else "intersection"
                 known = all(column in example.groups for column in grouping.columns)

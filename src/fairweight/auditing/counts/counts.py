@@ -188,6 +188,11 @@ class Tally:
     An item is what a bootstrap draws: a cell (of `multiplicity` equal examples), or a unit
     (cluster) with all its examples. Every statistic is linear in how often each item is drawn, so
     a replicate is one sparse product.
+
+    Parameters
+    ----------
+    totals
+        Groupings in which classes are not told apart: one class, which every right prediction is.
     """
 
     def __init__(
@@ -197,24 +202,41 @@ class Tally:
         members: Sequence[int],
         *,
         positive: int | None,
+        totals: Sequence[Grouping] = (),
     ) -> None:
-        from scipy.sparse import coo_array, csr_array  # metrics of plain arrays do without it
+        from scipy.sparse import coo_array, csr_array, hstack, vstack  # plain arrays do without it
 
         self.members = tuple(members)
-        self.groupings = tuple(groupings)
-        classes = cube.label_classes
+        self.groupings = (*groupings, *totals)
+        self.totals = tuple(totals)
         nothing = np.zeros(0)
-        self._like = Counts(nothing, nothing, nothing, nothing, classes, positive)
+        like = Counts(nothing, nothing, nothing, nothing, cube.label_classes, positive)
+        self._like = [like] * len(groupings)
+        self._like += [replace(like, classes=("",), positive=None)] * len(totals)
         self.layouts: list[CountLayout] = []
         start = 0
-        for grouping in groupings:
+        for grouping, made in zip(self.groupings, self._like, strict=True):
             layout = CountLayout(
-                len(grouping.levels), len(classes), len(members), start, cube.weight is None
+                len(grouping.levels), len(made.classes), len(members), start, cube.weight is None
             )
             self.layouts.append(layout)
             start += layout.size
         self.size = start
-        fine, self._spread = _matrices(cube, self.groupings, self.layouts, self.members, self.size)
+        apart = len(groupings)
+        fine, self._spread = _matrices(
+            cube, groupings, self.layouts[:apart], self.members, self.size
+        )
+        if totals:
+            right = cube.prediction == cube.label[:, None]
+            merged = replace(
+                cube,
+                label_classes=("",),
+                label=np.zeros_like(cube.label),
+                prediction=np.where(right, 0, np.where(cube.prediction < 0, -1, 1)),
+            )
+            more = _matrices(merged, totals, self.layouts[apart:], self.members, self.size)
+            fine = vstack([fine, more[0]], format="csr")
+            self._spread = hstack([self._spread, more[1]], format="csr")
         self._cell_count = cube.count
         self._per_cell = fine
         self._single: csr_array | None = None
@@ -266,7 +288,9 @@ class Tally:
 
     def read(self, flat: Floats) -> list[Counts]:
         """Counts of shape (..., members, S, C) from flat statistics, one per grouping."""
-        return [layout.read(flat, self._like) for layout in self.layouts]
+        return [
+            layout.read(flat, like) for layout, like in zip(self.layouts, self._like, strict=True)
+        ]
 
 
 def _matrices(

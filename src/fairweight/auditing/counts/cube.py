@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from fairweight.base.types import Floats
 from fairweight.errors import InputError
 from fairweight.tables.canonical import class_order
+from fairweight.tables.spec import Better, OutcomeRole
 
 if TYPE_CHECKING:
     from fairweight.tables.joins import LeftOutExamples
@@ -90,6 +91,19 @@ class Scores:
 
 
 @dataclass(frozen=True)
+class OutcomeCells:
+    """Outcomes in the place of labels and predictions: what they are, and those of every cell.
+
+    Outcomes that are 0 or 1 are predictions, and the better of the two is every label: there are
+    no numbers. Else cells tell numerators and denominators apart, and predictions are all the same.
+    """
+
+    role: OutcomeRole
+    numerator: Floats | None = None  # (cells, members), of one example
+    denominator: Floats | None = None  # (cells, members); None: 1
+
+
+@dataclass(frozen=True)
 class Cube:
     members: tuple[CubeMember, ...]
     label_classes: tuple[str, ...]
@@ -110,6 +124,8 @@ class Cube:
     left_out: tuple[
         LeftOutExamples, ...
     ] = ()  # examples that are not in the cells, so that none can hide
+    outcome: OutcomeCells | None = None  # None: classes
+    labelled: bool = True  # else the label of every example is a constant that means nothing
 
     @property
     def n_cells(self) -> int:
@@ -118,6 +134,11 @@ class Cube:
     @property
     def classes(self) -> tuple[str, ...]:
         return self.label_classes + self.other_classes
+
+    @property
+    def has_classes(self) -> bool:
+        """Whether labels are classes: neither the better outcome, nor a constant."""
+        return self.outcome is None and self.labelled
 
     @property
     def amount(self) -> NDArray[Any]:
@@ -157,8 +178,16 @@ def select(cube: Cube, keep: NDArray[np.bool_] | NDArray[np.intp]) -> Cube:
             vector=None if scores.vector is None else scores.vector[keep],
             rank=None if scores.rank is None else scores.rank[keep],
         )
+    outcome = cube.outcome
+    if outcome is not None:
+        outcome = replace(
+            outcome,
+            numerator=None if outcome.numerator is None else outcome.numerator[keep],
+            denominator=None if outcome.denominator is None else outcome.denominator[keep],
+        )
     return replace(
         cube,
+        outcome=outcome,
         columns=tuple(replace(c, code=c.code[keep]) for c in cube.columns),
         label=cube.label[keep],
         prediction=cube.prediction[keep],
@@ -201,32 +230,17 @@ def compact(cube: Cube) -> Cube:
     """Merge equal cells and put them into the canonical order.
 
     Keys are folded column by column into one integer, made dense again before it could overflow,
-    so the cost is a few sorts of integers and no more memory than one column.
+    so the cost is a few sorts of integers and no more memory than one column. Columns after the
+    one that tells all cells apart (scores of many members) change neither cells nor order.
     """
-    keys: list[NDArray[np.int64]] = []
-    if cube.task is not None:
-        keys.append(cube.task.astype(np.int64))
-    keys += [column.code.astype(np.int64) for column in cube.columns]
-    keys.append(cube.label.astype(np.int64))
-    keys += [cube.prediction[:, m].astype(np.int64) + 1 for m in range(len(cube.members))]
-    if cube.unit is not None:
-        keys.append(cube.unit.astype(np.int64))
-    floats: list[Floats] = [] if cube.weight is None else [cube.weight]
-    if cube.scores is not None:
-        if cube.scores.score is not None:
-            floats += list(cube.scores.score.T)
-        if cube.scores.rank is not None:
-            floats += list(cube.scores.rank.T)
-        if cube.scores.vector is not None:
-            floats += list(cube.scores.vector.reshape(cube.n_cells, -1).T)
-    keys += [_dense(np.unique(values, return_inverse=True)[1])[0] for values in floats]
-
     folded = np.zeros(cube.n_cells, dtype=np.int64)
     size = 1
-    for key in keys:
+    for key in _keys(cube):
         width = int(key.max()) + 1 if len(key) else 1
         if size > (2**62) // max(width, 1):
             folded, size = _dense(folded)
+            if size == cube.n_cells:
+                break
         folded = folded * width + key
         size *= width
     _, first, inverse = np.unique(folded, return_index=True, return_inverse=True)
@@ -235,6 +249,76 @@ def compact(cube: Cube) -> Cube:
     merged = np.zeros(len(first), dtype=np.int64)
     np.add.at(merged, inverse.reshape(-1), cube.count)
     return replace(select(cube, first), count=merged)
+
+
+def _keys(cube: Cube) -> Iterator[NDArray[np.int64]]:
+    """What tells cells apart, as codes from 0 on, column by column in the canonical order."""
+    if cube.task is not None:
+        yield cube.task.astype(np.int64)
+    for column in cube.columns:
+        yield column.code.astype(np.int64)
+    yield cube.label.astype(np.int64)
+    for prediction in cube.prediction.T:
+        yield prediction.astype(np.int64) + 1
+    if cube.unit is not None:
+        yield cube.unit.astype(np.int64)
+    floats: list[Floats] = [] if cube.weight is None else [cube.weight]
+    if cube.scores is not None:
+        if cube.scores.score is not None:
+            floats += list(cube.scores.score.T)
+        if cube.scores.rank is not None:
+            floats += list(cube.scores.rank.T)
+        if cube.scores.vector is not None:
+            floats += list(cube.scores.vector.reshape(cube.n_cells, -1).T)
+    if cube.outcome is not None:
+        held = (cube.outcome.numerator, cube.outcome.denominator)
+        floats += [column for values in held if values is not None for column in values.T]
+    for values in floats:
+        yield np.unique(values, return_inverse=True)[1].reshape(-1).astype(np.int64)
+
+
+def pair_values(
+    cube: Cube, baseline: str, variant: str, *, weighted: bool = True
+) -> tuple[Floats, Floats, Floats, Floats]:
+    """Numerators and denominators of two models on every cell: means over their members.
+
+    In the order num_b, num_c, den_b, den_c; of one example, times its weight.
+    """
+    assert cube.outcome is not None
+    assert cube.outcome.numerator is not None
+    weight = np.ones(cube.n_cells) if cube.weight is None or not weighted else cube.weight
+    sides = [cube.member_indices(name) for name in (baseline, variant)]
+    numerators = [cube.outcome.numerator[:, side].mean(axis=1) * weight for side in sides]
+    sizes = cube.outcome.denominator
+    denominators = [weight if sizes is None else sizes[:, side].mean(axis=1) * weight
+                    for side in sides]  # fmt: skip
+    return numerators[0], numerators[1], denominators[0], denominators[1]
+
+
+def of_positions(cube: Cube, name: str) -> Cube:
+    """A cube whose labels are positions of answers: right or wrong, and the label as a group.
+
+    An answer that was not given is not right.
+    """
+    if any(column.name == name for column in cube.columns):
+        raise InputError(
+            f"'{name}' is the label, whose positions become a group column of that name; leave it "
+            "out of --groups (groups=)."
+        )
+    right = (cube.prediction == cube.label[:, None]).astype(np.int32)
+    position = GroupColumn.of(name, cube.classes, cube.label)
+    return compact(
+        replace(
+            cube,
+            label_classes=("1",),
+            other_classes=("0",),
+            columns=(*cube.columns, position),
+            label=np.zeros_like(cube.label),
+            prediction=1 - right,
+            scores=None,
+            outcome=OutcomeCells(OutcomeRole("correct", Better.HIGHER, binary=True)),
+        )
+    )
 
 
 def add(cubes: Sequence[Cube]) -> Cube:
@@ -252,6 +336,7 @@ def add(cubes: Sequence[Cube]) -> Cube:
             ("weights", first.weight is None, other.weight is None),
             ("clusters", first.unit is None, other.unit is None),
             ("tasks", first.task is None, other.task is None),
+            ("outcomes", _role(first), _role(other)),
         ):
             if mine != theirs:
                 raise InputError(
@@ -308,9 +393,34 @@ def add(cubes: Sequence[Cube]) -> Cube:
             ).astype(np.int64),
             unit_names=unit_names,
             scores=None,
+            outcome=_joined([c.outcome for c in cubes if c.outcome is not None]),
             notes=tuple(dict.fromkeys(note for c in cubes for note in c.notes)),
             left_out=tuple(part for c in cubes for part in c.left_out),
         )
+    )
+
+
+def _role(cube: Cube) -> tuple[Any, ...] | None:
+    """What must be the same of two cubes with outcomes."""
+    if cube.outcome is None:
+        return None
+    role = cube.outcome.role
+    return role.name, str(role.better), role.denominator, role.binary
+
+
+def _joined(parts: Sequence[OutcomeCells]) -> OutcomeCells | None:
+    if not parts:
+        return None
+    first = parts[0]
+    shared = all(part.role.shared for part in parts)
+
+    def stacked(name: str) -> Floats | None:
+        if getattr(first, name) is None:
+            return None
+        return np.concatenate([getattr(part, name) for part in parts])
+
+    return OutcomeCells(
+        replace(first.role, shared=shared), stacked("numerator"), stacked("denominator")
     )
 
 

@@ -20,18 +20,22 @@ from fairweight.auditing.counts.cube import (
     Cube,
     CubeMember,
     GroupColumn,
+    OutcomeCells,
     add,
     compact,
     digest,
     unit_order,
     with_own_classes,
 )
+from fairweight.auditing.document import Fields, outcome_of
 from fairweight.base.files import atomic_file
+from fairweight.base.types import Floats
 from fairweight.errors import InputError
 from fairweight.tables.canonical import class_order
 from fairweight.tables.checks import LEAST_WEIGHT, MOST_WEIGHT, refuse_too_many
 from fairweight.tables.joins import LeftOutExamples
 from fairweight.tables.names import grouping_name, split_grouping
+from fairweight.tables.spec import OutcomeRole
 
 KEY = b"fairweight_cube"
 SCHEMA = 1
@@ -57,7 +61,7 @@ def write_cube(
     alone, but units keep their order, so an audit of it draws the same ones.
 
     Columns: `task`, `group:<name>`, `label`, `prediction:<i>` (in the order of the members in the
-    metadata), `weight`, `unit`, `count`.
+    metadata), `weight`, `unit`, `outcome:<i>` and `denominator:<i>` of numbers, `count`.
     """
     keep = cube.count >= suppress
 
@@ -83,6 +87,12 @@ def write_cube(
         elif units == "numbers":  # in the form of digests: `unit_order` leaves them as they are
             names = [f"{i:0{HEX}x}" for i in range(len(cube.unit_names))]
         columns["unit"] = texts(names, cube.unit)
+    if cube.outcome is not None:
+        for name, values in (
+            ("outcome", cube.outcome.numerator), ("denominator", cube.outcome.denominator)
+        ):  # fmt: skip
+            if values is not None:
+                columns |= {f"{name}:{m}": values[:, m] for m in range(len(cube.members))}
     columns["count"] = cube.count
     table = pa.table(columns)
     if not keep.all():
@@ -106,6 +116,8 @@ def write_cube(
         "unit_is_cluster": cube.unit_is_cluster,
         "alone": units == "numbers" and cube.unit is not None,
         "notes": notes,
+        "outcome": None if cube.outcome is None else cube.outcome.role.to_json(),
+        "labelled": cube.labelled,
         "left_out": [asdict(part) for part in left_out],
     }
     with atomic_file(Path(path), "wb") as file:
@@ -150,12 +162,17 @@ def _read(path: Path) -> tuple[Cube, str, tuple[str, ...], bool]:
         n_examples, clustered = int(meta["n_examples"]), bool(meta["unit_is_cluster"])
         notes, alone = tuple(map(str, meta["notes"])), bool(meta.get("alone", False))
         left_out = tuple(_left_out(part) for part in meta.get("left_out", ()))
+        held = Fields(meta, "")
+        outcome, labelled = outcome_of(held), meta.get("labelled", True) is not False
         answers = ("label", *(f"prediction:{m}" for m in range(len(members))))
         if len(set(members)) < len(members) or (clustered and "unit" not in table.column_names):
             raise ValueError("members or units are not those of the cube")
         # The types that `write_cube` gives; an error of Arrow's where a column cannot have them.
         kinds = {"count": pa.float64(), "weight": pa.float64()}
+        numeric = ("outcome:", "denominator:")
+        kinds |= {n: pa.float64() for n in table.column_names if n.startswith(numeric)}
         columns = [table.column(n).cast(kinds.get(n, pa.string())) for n in table.column_names]
+        numbers = None if outcome is None else _outcomes(table, outcome, len(members))
         table = pa.table(columns, names=table.column_names)
         coded = {name: _codes(table, name) for name in answers}
         counts = table.column("count").to_numpy()
@@ -218,6 +235,8 @@ def _read(path: Path) -> tuple[Cube, str, tuple[str, ...], bool]:
         unit_is_cluster=clustered,
         notes=notes,
         left_out=left_out,
+        outcome=numbers,
+        labelled=labelled,
     )
     known = {column.name for column in columns}
     # Version 0.1.0 did not quote a column whose own name has a star.
@@ -226,6 +245,21 @@ def _read(path: Path) -> tuple[Cube, str, tuple[str, ...], bool]:
         for name in groupings
     )
     return compact(with_own_classes(cube)), baseline, named, alone
+
+
+def _outcomes(table: pa.Table, role: OutcomeRole, members: int) -> OutcomeCells:
+    """The numbers of every cell; an error where there are some that cannot be computed with."""
+    if role.binary:
+        return OutcomeCells(role)
+
+    def stacked(name: str) -> Floats:
+        made = np.stack([table.column(f"{name}:{m}").to_numpy() for m in range(members)], axis=1)
+        if not np.isfinite(made).all() or (name == "denominator" and (made < 0).any()):
+            raise ValueError(f"{name}s that are no numbers")
+        return made
+
+    sizes = None if role.denominator is None else stacked("denominator")
+    return OutcomeCells(role, stacked("outcome"), sizes)
 
 
 def _left_out(held: dict[str, Any]) -> LeftOutExamples:

@@ -21,6 +21,7 @@ from fairweight.auditing.counts.cube import (
     Cube,
     CubeMember,
     GroupColumn,
+    OutcomeCells,
     Scores,
     compact,
     unit_order,
@@ -134,6 +135,7 @@ def count(aligned: Aligned, *, scores: bool = False) -> Cube:
     unit = "cluster" if aligned.has_cluster else "example_id" if aligned.has_task else None
     if unit:
         keys.append(unit)
+    keys += [m.denominator for m in aligned.members if m.denominator]
     selected = [f'"{key}"' for key in keys]
     bins: int | None = None
     if scores:
@@ -168,7 +170,13 @@ def has_scores(aligned: Aligned) -> bool:
 def _from_arrow(
     table: pa.Table, aligned: Aligned, *, unit: str | None, bins: int | None, scores: bool
 ) -> Cube:
-    coded = encode_answers(table, ["label", *(member.prediction for member in aligned.members)])
+    answers = ["label", *(member.prediction for member in aligned.members)]
+    numeric = aligned.outcome is not None and not aligned.outcome.binary
+    if numeric:  # everybody is right: numbers stand for it
+        right = table.column("label")
+        coded = {name: encode(pa.table({name: right}), name) for name in answers}
+    else:
+        coded = encode_answers(table, answers)
     label_values, label_code = coded["label"]
     if any(v is None for v in label_values):
         raise InputError(
@@ -242,12 +250,26 @@ def _from_arrow(
         unit_names=unit_names,
         unit_is_cluster=aligned.has_cluster,
         scores=held,
+        outcome=None if aligned.outcome is None else _outcomes(table, aligned, numeric),
+        labelled=aligned.has_label or aligned.outcome is not None,
         left_out=tuple(
             replace(part, label=canonical(part.label, truth_as_number={*labels} <= {"0", "1"}))
             for part in aligned.left_out
         ),
     )
     return compact(with_own_classes(cube))
+
+
+def _outcomes(table: pa.Table, aligned: Aligned, numeric: bool) -> OutcomeCells:
+    assert aligned.outcome is not None
+    if not numeric:
+        return OutcomeCells(aligned.outcome)
+    sizes = [m.denominator for m in aligned.members]
+    return OutcomeCells(
+        aligned.outcome,
+        np.stack([numbers(table, m.prediction) for m in aligned.members], axis=1),
+        np.stack([numbers(table, str(name)) for name in sizes], axis=1) if all(sizes) else None,
+    )
 
 
 def training_table(aligned: Aligned, labels: Collection[str]) -> pd.DataFrame | None:
@@ -286,7 +308,8 @@ def of_rows(aligned: Aligned) -> str | None:
     if aligned.identified is None:
         return None
     kind, of_label = aligned.connection.execute(
-        f"SELECT typeof(example_id), typeof(label) FROM {aligned.identified} LIMIT 1"
+        f"SELECT typeof(example_id), {'typeof(label)' if aligned.has_label else 'NULL'} "
+        f"FROM {aligned.identified} LIMIT 1"
     ).fetchone() or ("", "")
     text = "CAST(example_id AS VARCHAR)"
     if kind in ("DOUBLE", "FLOAT"):  # 7.0 in one file is 7 in another
@@ -295,6 +318,7 @@ def of_rows(aligned: Aligned) -> str | None:
     task = "task" if aligned.has_task else "NULL"
     # DuckDB gives moments with a zone to Python only where a package of time zones is installed.
     label = "CAST(label AS VARCHAR)" if of_label == "TIMESTAMP WITH TIME ZONE" else "label"
+    label = label if aligned.has_label else "NULL"
     rows = aligned.connection.execute(
         f"SELECT {task} AS task, {label} AS label, count(*), "
         f"sum(md5_number_lower({text})::HUGEINT) "

@@ -36,13 +36,14 @@ from fairweight.auditing.exemplars.odds import (
     odds_ratios,
     retrained_rates,
 )
-from fairweight.auditing.exemplars.selection import Key
+from fairweight.auditing.exemplars.selection import FEWEST_EXEMPLARS, Key
 from fairweight.auditing.exemplars.votes import TieRule
 from fairweight.auditing.intervals.multiplicity import holm
 from fairweight.auditing.pairing import FEWEST, FEWEST_MEMBERS, pair_members
 from fairweight.auditing.prediction_matrix import Answers
 from fairweight.base.streams import stream
 from fairweight.base.types import Mask
+from fairweight.base.wording import counted
 from fairweight.tables.companions import parents
 from fairweight.tables.names import level_name
 
@@ -135,6 +136,7 @@ def enrichment(
     alpha: float = 0.05,
     min_group: int = 10,
     random_state: int = 0,
+    fewest: int = FEWEST_EXEMPLARS,
 ) -> pd.DataFrame:
     """Odds ratios of every class, group level and intersection among exemplars.
 
@@ -146,6 +148,8 @@ def enrichment(
         Of ties between modal answers.
     min_group
         Smaller parts are shown and not tested.
+    fewest
+        Exemplars without which no part is compared with others.
 
     Returns
     -------
@@ -209,7 +213,16 @@ def enrichment(
             for part in parts:
                 families.setdefault(part.kind, []).extend(
                     _part_rows(
-                        answers, part, mask, place, rates, untested, sampled, alpha, min_group
+                        answers,
+                        part,
+                        mask,
+                        place,
+                        rates,
+                        untested,
+                        sampled,
+                        alpha,
+                        min_group,
+                        fewest,
                     )
                 )
             for family in families.values():
@@ -231,6 +244,7 @@ def _part_rows(
     sampled: Sampled,
     alpha: float,
     min_group: int,
+    fewest: int,
 ) -> list[dict[str, Any]]:
     """A row for every level of a partition that has examples."""
     levels = len(part.levels)
@@ -249,6 +263,8 @@ def _part_rows(
         status = "ok"
         if not total:
             status = "not_estimable: no exemplars"
+        elif total < fewest:
+            status = f"not_estimable: {counted(int(total), 'exemplar')}, {fewest} are needed"
         elif n[level] == n.sum():
             status = "not_estimable: every example is in this group"
         elif n[level] < min_group:
@@ -266,7 +282,7 @@ def _part_rows(
             "status": status,
         }
         untold = status != "ok"
-        if total and n[level] < n.sum():
+        if total >= max(1, fewest) and n[level] < n.sum():
             row |= _whole(mask, inside, sampled, alpha, untold and clusters[level] < MIN_CLUSTERS)
             if rates is not None and place is not None:
                 row |= _against_retraining(rates, place, inside, sampled, alpha, untold or reason)

@@ -12,11 +12,12 @@ from scipy.special import entr
 
 from fairweight.auditing import schema
 from fairweight.auditing.compare.comparison import MIN_CLUSTERS
-from fairweight.auditing.exemplars.selection import Key
+from fairweight.auditing.exemplars.selection import FEWEST_EXEMPLARS, Key
 from fairweight.auditing.exemplars.votes import distinct_answers
 from fairweight.auditing.intervals.auc import auc_limits, placements
 from fairweight.auditing.prediction_matrix import Answer, Answers
 from fairweight.base.types import Floats, Mask
+from fairweight.base.wording import counted
 
 # Which examples the dense model is unsure of, by its own scores.
 
@@ -153,6 +154,7 @@ def risk(
     kind: str = "modal",
     percentile: float | None = None,
     alpha: float = 0.05,
+    fewest: int = FEWEST_EXEMPLARS,
 ) -> pd.DataFrame:
     """The AUC of every risk score for finding a variant's exemplars, with its interval.
 
@@ -162,6 +164,8 @@ def risk(
         (variant, kind, percentile) → which examples are exemplars, as `find` gives them.
     kind, percentile
         Which of them to find.
+    fewest
+        Exemplars without which there is no AUC.
 
     Notes
     -----
@@ -176,14 +180,14 @@ def risk(
         mask = masks[variant, kind, percentile]
         place = {"variant": variant, "task": answers.task}
         for name, score in scores.items():
-            rows.append({**place, "score": name, **_auc(answers, score, mask, alpha)})
+            rows.append({**place, "score": name, **_auc(answers, score, mask, alpha, fewest)})
         if not scores:
             told = {"n": answers.n_examples, "n_exemplars": int(mask.sum())}
             rows.append({**place, **told, "status": f"cannot tell: {NO_SCORES}"})
     return schema.frame("risk", rows)
 
 
-def _auc(answers: Answers, score: Floats, mask: Mask, alpha: float) -> dict[str, Any]:
+def _auc(answers: Answers, score: Floats, mask: Mask, alpha: float, fewest: int) -> dict[str, Any]:
     """How well a score finds the exemplars: AUC, limits and status."""
     known = ~np.isnan(score)
     chosen = mask[known]
@@ -191,6 +195,9 @@ def _auc(answers: Answers, score: Floats, mask: Mask, alpha: float) -> dict[str,
     if not chosen.any() or chosen.all():
         which = "no exemplars" if not chosen.any() else "every example is an exemplar"
         return row | {"status": f"not_estimable: {which}"}
+    if chosen.sum() < fewest:
+        number = counted(int(chosen.sum()), "exemplar")
+        return row | {"status": f"not_estimable: {number}, {fewest} are needed"}
     cluster = None if answers.cluster is None else answers.cluster[known]
     auc, low, high = auc_limits([placements(score[known], chosen)], cluster, alpha)
     if np.isnan(low):

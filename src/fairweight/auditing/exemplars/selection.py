@@ -116,6 +116,7 @@ def top_share(
 # models' scores.
 
 MOST_PAIRS = 10  # of a population, on which the stand-in is tried
+FEWEST_EXEMPLARS = 20  # from fewer nothing is said about who or what is among them
 FEWEST = 3  # compressed members: one for the pair, others for the population
 BLOCK = 32_768
 

@@ -46,10 +46,12 @@ def count_votes(first: Answer, second: Answer) -> Votes:
         return Votes([], [], [], len(first), len(second))
     if (last := int(max(first.max(), second.max()))) < FEW:
         room = np.empty((max(len(first), len(second)), first.shape[1]), dtype=bool)
-        counts = [
-            [_number(np.equal(side, c, out=room[: len(side)]), kind) for c in range(last + 1)]
-            for side in (first, second)
-        ]
+        counts: list[list[Counts]] = []
+        for answers in (first, second):
+            held = room[: len(answers)]
+            own = [_number(np.equal(answers, c, out=held), kind) for c in range(last)]
+            left = np.full(first.shape[1], len(answers), dtype=kind)  # the last answer has the rest
+            counts.append([*own, reduce(np.subtract, own, left)])
         return Votes(list(range(last + 1)), counts[0], counts[1], len(first), len(second))
     votes = Votes([], [], [], len(first), len(second))
     n = first.shape[1]

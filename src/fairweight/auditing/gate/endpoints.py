@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import pandas as pd
@@ -11,9 +11,11 @@ from numpy.typing import NDArray
 
 import fairweight.auditing.metrics as registered
 from fairweight.auditing.metrics import Metric
-from fairweight.auditing.result import BOUND_COLUMNS, AuditResult
+from fairweight.auditing.metrics.outcomes import OUTCOMES
+from fairweight.auditing.result import BOUND_COLUMNS, DIVISORS, GATE_ALPHA, AuditResult
 from fairweight.base.types import Floats
 from fairweight.errors import InputError, UnknownNameError
+from fairweight.specs.audit import AuditOptions
 from fairweight.tables.canonical import canonical
 from fairweight.tables.names import (
     column_of,
@@ -110,7 +112,8 @@ def demands(policy: Policy) -> tuple[tuple[Demand, ...], ...]:
 
 def _direction(name: str, metric: Metric, criterion: Criterion) -> int:
     """+1 where higher is better, −1 where lower is; refuses what has no direction."""
-    if criterion == "recovery" and (metric.kind != "rate" or metric.better != "higher"):
+    kept = (metric.kind == "rate" and metric.better == "higher") or metric.kind == "outcome"
+    if criterion == "recovery" and not kept:
         fit = [m.name for m in registered.metrics() if m.kind == "rate" and m.better == "higher"]
         raise InputError(
             f"{name}: recovery is a share of the baseline's {' or '.join(fit)}, not of "
@@ -184,13 +187,13 @@ def endpoints(
     quantity must be above the threshold and cannot be below the worst), baseline (its value, where
     a recovery is asked), too_small (a reason, or None); n_left_out, lacks and share_left_out (of
     examples that the row would have with those that were left out; NaN where what they do to the
-    metric has no bound).
+    metric has no bound); aside (`excluded` or `skipped` by the policy, or None: to be judged).
     """
     if result.bounds.empty:
         raise InputError(
             "The audit holds no limits for a gate; make it again with this version of fairweight."
         )
-    _check_held(result, policy)
+    required, excluded = _check_held(result, policy)
     absences = Absences.of(result)
     bounds = absences.with_absent_rows(result.bounds)
     keys = bounds[list(_KEYS)].reset_index(drop=True)
@@ -198,6 +201,7 @@ def endpoints(
     places: list[NDArray[np.int_]] = []
     too_small: list[NDArray[np.object_]] = []
     away: list[_Away] = []
+    aside: list[list[str | None]] = []
     for variant in result.variants:
         rows = keys[keys["variant"] == variant]
         for rule, of_rule in zip(policy.rule, demands, strict=True):
@@ -205,8 +209,11 @@ def endpoints(
                 chosen = _rows(rows, rule, demand, result)
                 asked.append(demand)
                 places.append(chosen.index.to_numpy())
-                too_small.append(_too_small(chosen, rows, policy, result.groupings))
-                away += absences.away(chosen, demand, rule.by)
+                small = _too_small(chosen, rows, policy, result.groupings)
+                lacking = absences.away(chosen, demand, rule.by)
+                too_small.append(small)
+                away += lacking
+                aside.append(_set_aside(chosen, demand.rule, policy, required, excluded, lacking))
     declared = bounds.iloc[np.concatenate(places)].reset_index(drop=True)
     of = np.repeat(np.arange(len(asked)), [len(place) for place in places])
     declared = declared.assign(
@@ -221,14 +228,68 @@ def endpoints(
         lacks=np.array([part.lacks for part in away], dtype=object),
         share_left_out=[part.share for part in away],
         baseline=np.nan,
+        aside=np.array([reason for part in aside for reason in part], dtype=object),
     )
     recovery = (declared["criterion"] == "recovery").to_numpy()
     if recovery.any():
         known = _baselines(result, declared[recovery])
-        _check_chance(result, declared[recovery], known, [asked[i] for i in of[recovery]])
+        if result.outcome is None:
+            _check_chance(result, declared[recovery], known, [asked[i] for i in of[recovery]])
         declared.loc[recovery, "baseline"] = known
         declared.loc[recovery, "threshold"] *= known
+        if result.outcome is not None and not result.outcome.binary:
+            declared = _with_recovery_limits(result, declared)
     return declared
+
+
+def _with_recovery_limits(result: AuditResult, declared: pd.DataFrame) -> pd.DataFrame:
+    """The limits of R_c − ρ R_b in the place of those of the shift, where a recovery is asked.
+
+    The limits of the shift against (ρ − 1) R_b, which are right for shares, would pass 9 to 34 %
+    at the margin where losses rise by a constant. Of an outcome of which less is better, at most
+    1 − ρ of the baseline may be added.
+    """
+    from fairweight.auditing.archive import stored_cube
+    from fairweight.auditing.compare.comparison import comparison
+    from fairweight.auditing.compare.outcome import recovery_limits
+
+    cube = stored_cube(result)
+    if cube is None:
+        raise InputError(
+            "A recovery of numbers is judged from the cube of the audit (tables/cube.parquet), "
+            "which is not there; give the predictions, or ask for a margin."
+        )
+    made = declared.copy()
+    levels = np.array([2 * GATE_ALPHA / j for j in DIVISORS])
+    asked = made[made["criterion"] == "recovery"]
+    options = AuditOptions.from_json(result.provenance.options)
+    keys = ["variant", "task", "kind", "limit", "sign"]
+    of: Any
+    for of, rows in asked.groupby(keys, dropna=False, sort=False):
+        variant, task, kind, limit, sign = of
+        if result.tasks and not isinstance(task, str):
+            made.loc[rows.index, "status"] = "not_estimable: no recovery of a mean over tasks"
+            continue
+        c = comparison(
+            cube,
+            baseline=result.baseline,
+            variant=str(variant),
+            task=task if isinstance(task, str) else None,
+            grouping_names=result.groupings,
+            positive=None,
+            options=options,
+        )
+        rho = float(limit) if sign > 0 else 2 - float(limit)
+        found = recovery_limits(c, str(kind), rho, levels)
+        for place, group in zip(rows.index, rows["group"], strict=True):
+            ends = found.get(group if isinstance(group, str) else None)
+            if ends is None:
+                continue
+            for at, j in enumerate(DIVISORS):
+                made.loc[place, [f"low_{j}", f"high_{j}"]] = ends[0][at], ends[1][at]
+            if "too few changed values" in str(made.loc[place, "status"]):
+                made.loc[place, "status"] = "ok"  # here all examples count as changed
+    return made
 
 
 def unjudged_levels(result: AuditResult, policy: Policy) -> list[str]:
@@ -246,17 +307,19 @@ def unjudged_levels(result: AuditResult, policy: Policy) -> list[str]:
     return list(found)
 
 
-def _check_held(result: AuditResult, policy: Policy) -> None:
-    """Raise where the audit lacks what the policy asks for: limits of a rule, or a group.
+def _check_held(result: AuditResult, policy: Policy) -> tuple[set[str], set[str]]:
+    """The groups that are required and excluded, by the names that the audit has for them.
 
-    A lone audit.json may not hold what a rule asks for; then its tables are needed.
+    Raises where the audit lacks what the policy asks for: limits of a rule, or a group. A lone
+    audit.json may not hold what a rule asks for; then its tables are needed.
     """
     for number, rule in enumerate(policy.rule, start=1):
         by = {"intersection": "group"}.get(rule.by, rule.by)
         # A gap is judged only where all levels of its column are large enough.
-        needed = {(rule.metric, by)} | ({("accuracy", "group")} if by == "grouping" else set())
-        if policy.require_groups:
-            needed.add(("accuracy", "group"))
+        own = (result.primary, "group")
+        needed = {(rule.metric, by)} | ({own} if by == "grouping" else set())
+        if policy.require_groups or policy.exclude:
+            needed.add(own)
         if needed & result.absent:
             raise InputError(
                 f"Rule {number} of the policy: this audit.json alone does not hold the limits of "
@@ -265,11 +328,60 @@ def _check_held(result: AuditResult, policy: Policy) -> None:
             )
     bounds = result.bounds
     known = bounds.loc[bounds["kind"].isin(["group", "intersection"]), "group"].unique().tolist()
-    for name in policy.require_groups:
-        if known_name("group", name, known) is None:
-            raise UnknownNameError(
-                "The group that the policy requires (require_groups)", name, known
+    found: dict[str, set[str]] = {"require_groups": set(), "exclude": set()}
+    for key, what in (("require_groups", "requires"), ("exclude", "excludes")):
+        for name in getattr(policy, key):
+            meant = known_name("group", name, known)
+            if meant is None:
+                raise UnknownNameError(f"The group that the policy {what} ({key})", name, known)
+            found[key].add(meant)
+    required, excluded = found["require_groups"], found["exclude"]
+    for name in sorted(excluded):
+        if name in required:
+            raise InputError(
+                f"The policy both requires and excludes '{name}'; take it out of require_groups or "
+                "of exclude."
             )
+        if is_missing(name):
+            raise InputError(
+                f"The policy excludes '{name}', but examples without a value cannot be left out of "
+                "a verdict; give their values, or leave them out of the table and say so."
+            )
+    return required, excluded
+
+
+def _set_aside(
+    chosen: pd.DataFrame,
+    rule: int,
+    policy: Policy,
+    required: set[str],
+    excluded: set[str],
+    lacking: list[_Away],
+) -> list[str | None]:
+    """Which rows the policy excludes or skips; never all rows of a rule.
+
+    A row that is small because its examples were left out is not skipped, nor is a group that is
+    required, nor the missing value: they stay "cannot tell".
+    """
+    found: list[str | None] = []
+    columns = zip(chosen["kind"], chosen["group"], _numbers(chosen["n"]), lacking, strict=True)
+    for kind, group, n, away in columns:
+        small = n + away.n < policy.min_group_size and kind in ("class", "group", "intersection")
+        kept = group in required or (isinstance(group, str) and is_missing(group))
+        if kind in ("group", "intersection") and group in excluded:
+            found.append("excluded")
+        elif policy.small_groups == "skip" and small and not kept:
+            found.append("skipped")
+        else:
+            found.append(None)
+    if found and all(reason == "excluded" for reason in found):
+        raise InputError(
+            f"The policy excludes every group that rule {rule} speaks of; leave the rule out, or "
+            "exclude fewer."
+        )
+    if None not in found:  # a rule that judges nothing must not pass
+        return [None if reason == "skipped" else reason for reason in found]
+    return found
 
 
 def _rows(rows: pd.DataFrame, rule: Rule, demand: Demand, result: AuditResult) -> pd.DataFrame:
@@ -336,7 +448,7 @@ def _unseen_levels(
     Gaps and worst groups are of the other levels, so whoever pays may be in these.
     """
     levels = rows[
-        (rows["metric"] == "accuracy")
+        rows["metric"].isin(["accuracy", *OUTCOMES])
         & (rows["quantity"] == "value")
         & rows["kind"].isin(["group", "intersection"])
     ]

@@ -12,7 +12,7 @@ import json
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, fields
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -154,6 +154,19 @@ def check_looks(looks: int | None, log: str | Path | None) -> None:
         )
 
 
+def _stated(policy: Policy) -> dict[str, Any]:
+    """A policy without the keys of later versions that it does not use: it is the same look."""
+    later = {one.name: one.default for one in fields(policy) if one.name in _LATER}
+    return {
+        name: value
+        for name, value in asdict(policy).items()
+        if name not in later or value != later[name]
+    }
+
+
+_LATER = ("small_groups", "exclude", "limit")
+
+
 def look_key(result: AuditResult, policy: Policy) -> str:
     """What makes two runs one look: the same files, asked the same under the same policy."""
     digests = [given.get("sha256") for given in result.provenance.inputs]
@@ -162,7 +175,7 @@ def look_key(result: AuditResult, policy: Policy) -> str:
         files = result.bounds.to_json(orient="values", double_precision=12)
     asked = {
         "files": files,
-        "policy": asdict(policy),
+        "policy": _stated(policy),
         "baseline": result.baseline,
         "variants": result.variants,
         "groupings": result.groupings,

@@ -10,8 +10,8 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_left
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal, TypeAlias
 
@@ -19,15 +19,18 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from fairweight.auditing.choose.objectives import numeric_columns
 from fairweight.auditing.gate.endpoints import demands, endpoints, unjudged_levels
 from fairweight.auditing.gate.looks import Look, check_looks, look_key, opened
+from fairweight.auditing.metrics import metric
+from fairweight.auditing.metrics.outcomes import ANY
 from fairweight.auditing.result import DIVISORS, AuditResult
-from fairweight.auditing.schema import BOUND, NOT_ESTIMABLE, Status, column_names, typed
+from fairweight.auditing.schema import BOUND, NOT_ESTIMABLE, Status, column_names, frame, typed
 from fairweight.base.types import Floats
-from fairweight.errors import InputError
+from fairweight.errors import InputError, UnknownNameError
 from fairweight.specs.policy import Policy
 
-# The decision about every single endpoint, with its reason in the unit that the policy uses.
+# The decision about every single endpoint, with its reason in points and percent.
 #
 # Pass: the lower limit is above the threshold, uncorrected. Fail: the upper limit is below it
 # after Holm's step-down correction over the endpoints of the variant. Limits are known at a few
@@ -141,6 +144,7 @@ def judged(declared: pd.DataFrame, looks: int = 1, closed: str | None = None) ->
             least.tolist(),
             high[np.arange(len(high)), stored].tolist(),
             declared["worst"].tolist(),
+            [metric(name).unit != "number" for name in declared["metric"]],
             strict=True,
         )
     ]
@@ -200,7 +204,8 @@ def _with_left_out(declared: pd.DataFrame, low: Floats) -> tuple[Floats, Floats,
     worst = declared["worst"].to_numpy(dtype=float)
     baseline = declared["baseline"].to_numpy(dtype=float)
     threshold = declared["threshold"].to_numpy(dtype=float)
-    least = np.where(share == 0, low, (1 - share) * low + share * worst)
+    with np.errstate(invalid="ignore"):  # of numbers the worst has no bound
+        least = np.where(share == 0, low, (1 - share) * low + share * worst)
     had = np.where(share == 0, baseline, (1 - share) * baseline + share)
     of_baseline = (declared["criterion"] == "recovery").to_numpy()
     limit = declared["limit"].to_numpy(dtype=float)
@@ -257,13 +262,13 @@ def _told_left_out(declared: pd.DataFrame) -> list[str | None]:
     """What was left out of each endpoint's row; None where nothing was."""
     found: list[str | None] = []
     columns = ("n_left_out", "lacks", "share_left_out", "metric")
-    for n, lacks, share, metric in zip(*(declared[name] for name in columns), strict=True):
+    for n, lacks, share, name in zip(*(declared[key] for key in columns), strict=True):
         if n == 0:
             found.append(None)
             continue
         number = "an unknown number of" if np.isnan(n) else f"{n:,.0f}"
         effect = (
-            f"and what they do to {metric} has no bound: give their predictions"
+            f"and what they do to {name} has no bound: give their predictions"
             if np.isnan(share)
             else "and are counted as errors of the compressed model"
         )
@@ -285,6 +290,7 @@ class Limits:
     low: float  # uncorrected; what was left out is counted as errors
     high: float  # corrected where the endpoint fails, else uncorrected
     worst: float  # the least that is possible at all
+    share: bool  # whether it is said in points and percent
 
     @property
     def certifiable(self) -> float:
@@ -300,32 +306,55 @@ class Limits:
             return min(1.0, 1 + self.low / self.baseline)
         return self.low if self.criterion == "min" else -self.low
 
+    def level(self, value: float) -> str:
+        """A value in the metric's unit."""
+        return f"{plain(100 * value)} %" if self.share else plain(value)
+
+    def size(self, value: float) -> str:
+        """The size of a change."""
+        if not self.share:
+            return plain(value)
+        number = plain(100 * value)
+        return f"{number} point{'' if number == '1' else 's'}"
+
     @property
-    def asked(self) -> str:
+    def allowed(self) -> str:
         """The limit in words; of a recovery, the loss that it allows."""
-        if self.criterion != "recovery":
-            return plain(self.limit)
-        return f"{plain(-self.threshold)} (recovery {plain(self.limit)} of {plain(self.baseline)})"
+        if self.criterion == "margin":
+            return f"limit {self.size(self.limit)}"
+        if self.criterion == "recovery":
+            kept = f"{plain(100 * self.limit)} % of {self.level(self.baseline)}"
+            return f"limit {self.size(-self.threshold)}, which keeps {kept}"
+        return f"{NAMES[self.criterion]} {self.level(self.limit)}"
+
+    @property
+    def possible(self) -> str:
+        """The worst that these data allow."""
+        if self.criterion in ("margin", "recovery"):
+            return f"the loss may be up to {self.size(-self.low)}"
+        if self.criterion == "min":
+            return f"it may be as low as {self.level(self.low)}"
+        return f"it may be as high as {self.level(-self.low)}"
 
 
 def why_pass(of: Limits) -> str:
     """Why an endpoint passes."""
     if of.criterion in ("margin", "recovery"):
-        most = f"it is at most {plain(-of.low)}" if of.low < 0 else "there is none"
-        return f"a loss of {of.asked} is excluded: {most}"
+        most = f"the loss is at most {of.size(-of.low)}" if of.low < 0 else "there is no loss"
+        return f"{most} ({of.allowed})"
     if of.criterion == "min":
-        return f"it is above {of.asked}: at least {plain(of.low)}"
-    return f"it is below {of.asked}: at most {plain(-of.low)}"
+        return f"it is at least {of.level(of.low)} ({of.allowed})"
+    return f"it is at most {of.level(-of.low)} ({of.allowed})"
 
 
 def why_fail(of: Limits, endpoints: int) -> str:
     """Why an endpoint fails."""
-    corrected = f" (Holm, {endpoints:,} endpoints)" if endpoints > 1 else ""
+    corrected = f"; Holm over {endpoints:,} checks" if endpoints > 1 else ""
     if of.criterion in ("margin", "recovery"):
-        return f"a loss of more than {of.asked} is shown: at least {plain(-of.high)}{corrected}"
+        return f"the loss is at least {of.size(-of.high)} ({of.allowed}{corrected})"
     if of.criterion == "min":
-        return f"it is below {of.asked}: at most {plain(of.high)}{corrected}"
-    return f"it is above {of.asked}: at least {plain(-of.high)}{corrected}"
+        return f"it is at most {of.level(of.high)} ({of.allowed}{corrected})"
+    return f"it is at least {of.level(-of.high)} ({of.allowed}{corrected})"
 
 
 def why_cannot_tell(of: Limits, endpoints: int, *, alone: bool, seen: bool) -> str:
@@ -334,21 +363,16 @@ def why_cannot_tell(of: Limits, endpoints: int, *, alone: bool, seen: bool) -> s
     `alone`: the row by itself would fail, but not among all that were looked at. `seen`: it would
     pass, had nothing been left out.
     """
-    what = {
-        "margin": f"a loss of {of.asked} is neither excluded nor shown",
-        "recovery": f"a loss of {of.asked} is neither excluded nor shown",
-        "min": f"it is neither above nor below {of.asked} for sure",
-        "max": f"it is neither below nor above {of.asked} for sure",
-    }[of.criterion]
+    what = f"{of.possible} ({of.allowed})"
     if alone:
-        what = f"it misses {of.asked} by itself, but not after Holm over {endpoints:,} endpoints"
+        what += f"; by itself it would fail, but not as one of {endpoints:,} checks (Holm)"
     if seen:
-        what = f"it keeps {of.asked} only without the examples that were left out"
+        what += "; it would pass without the examples that were left out"
     if math.isnan(of.certifiable):
-        return f"{what}; these data certify no {NAMES[of.criterion]} at all"
+        return f"{what}; with these data no {of.criterion} would pass"
     upwards = of.criterion in ("min", "recovery")
     held = below(of.certifiable) if upwards else above(of.certifiable)
-    return f"{what}; these data certify a {NAMES[of.criterion]} of {held}"
+    return f"{what}; {of.criterion} = {held} would pass"
 
 
 def plain(value: float) -> str:
@@ -403,9 +427,12 @@ class Verdict:
     require: Require
     notes: tuple[str, ...] = ()
     look: Look | None = None  # which of several looks at these examples, if they are counted
+    excluded: tuple[str, ...] = ()  # groups that the policy does not judge
+    skipped: tuple[str, ...] = ()  # groups and classes that are too small, where it skips them
 
     @property
     def passed(self) -> bool:
+        """Whether every requirement is shown to hold; false where the data cannot tell."""
         return self.outcome == PASS
 
     @property
@@ -452,7 +479,10 @@ def decide(
 
 def _decided(result: AuditResult, policy: Policy, require: Require, look: Look | None) -> Verdict:
     """The verdict on every endpoint, every variant and all of them."""
+    policy = _named(policy, result)
     declared = endpoints(result, policy, demands(policy))
+    excluded, skipped = (_names(declared[declared["aside"] == why]) for why in _ASIDE)
+    declared = declared[declared["aside"].isna()].reset_index(drop=True)
     closed = None
     if look is not None and look.spent:
         closed = (
@@ -460,6 +490,11 @@ def _decided(result: AuditResult, policy: Policy, require: Require, look: Look |
             "looked at"
         )
     rows = judged(declared, 1 if look is None else look.of, closed)
+    if result.outcome is not None and not result.outcome.binary:
+        rows = _with_unseen(rows, result.largest_losses)
+    if policy.limit:
+        limits = limit_rows(result.variants_table, result.variants, policy)
+        rows = typed("endpoints", pd.concat([rows, limits], ignore_index=True))
     by_variant = rows.groupby("variant", sort=False)["decision"]
     variants = {str(variant): _all(decisions) for variant, decisions in by_variant}
     outcome = _all(variants.values())
@@ -467,7 +502,89 @@ def _decided(result: AuditResult, policy: Policy, require: Require, look: Look |
         found = set(variants.values())
         outcome = PASS if PASS in found else CANNOT_TELL if CANNOT_TELL in found else FAIL
     notes = _notes(result, policy, declared, look)
-    return Verdict(outcome, variants, rows, require, notes, look)
+    return Verdict(outcome, variants, rows, require, notes, look, excluded, skipped)
+
+
+_ASIDE = ("excluded", "skipped")
+
+
+def _names(rows: pd.DataFrame) -> tuple[str, ...]:
+    """Groups by their names, classes as `class 3`, each once."""
+    names = (
+        group if isinstance(group, str) else f"class {cls}"
+        for group, cls in zip(rows["group"], rows["class"], strict=True)
+    )
+    return tuple(dict.fromkeys(names))
+
+
+def limit_rows(table: pd.DataFrame | None, variants: Sequence[str], policy: Policy) -> pd.DataFrame:
+    """An endpoint for every limit of every variant: its number as measured, without an interval.
+
+    Of several members the one that is furthest out decides, because it may be the one that ships.
+    """
+    rows = []
+    for number, limit in enumerate(policy.limit, start=1):
+        known = [] if table is None else numeric_columns(table)
+        if table is None or limit.column not in known:
+            what = f"Limit {number} of the policy: the column"
+            remedy = "Give a variants table with it: --variants variants.csv."
+            raise UnknownNameError(what, limit.column, known, remedy=remedy)
+        numbers = table.groupby("variant")[limit.column]
+        for variant in variants:
+            for criterion, bound in limit.criteria():
+                own = numbers.get_group(variant) if variant in numbers.groups else None
+                measured = math.nan
+                if own is not None and own.notna().all():
+                    measured = float(own.max() if criterion == "max" else own.min())
+                kept = measured <= bound if criterion == "max" else measured >= bound
+                decision: Outcome = PASS if kept else FAIL
+                reason = f"{plain(measured)}, as the variants table has it"
+                if math.isnan(measured):
+                    decision = CANNOT_TELL
+                    reason = f"the variants table does not have its {limit.column}"
+                rows.append(
+                    {
+                        "variant": variant,
+                        "metric": limit.column,
+                        "by": "variant",
+                        "criterion": criterion,
+                        "limit": bound,
+                        "threshold": bound,
+                        "estimate": measured,
+                        "bound": measured,
+                        "n_left_out": 0,
+                        "decision": decision,
+                        "equivalent": False,
+                        "reason": reason,
+                    }
+                )
+    return frame("endpoints", rows)
+
+
+def _named(policy: Policy, result: AuditResult) -> Policy:
+    """The policy with the name that the audit's outcome has, where a rule calls it just that."""
+    if result.outcome is None:
+        return policy
+    rules = tuple(
+        replace(rule, metric=result.primary) if rule.metric == ANY else rule for rule in policy.rule
+    )
+    return replace(policy, rule=rules)
+
+
+def _with_unseen(rows: pd.DataFrame, largest: Mapping[str, float]) -> pd.DataFrame:
+    """Every pass says what may stay unseen: losses that are rarer than 3 in n examples."""
+    reasons = []
+    for decision, reason, variant, n in zip(
+        rows["decision"], rows["reason"], rows["variant"], rows["n"], strict=True
+    ):
+        loss = largest.get(variant, math.nan)
+        if decision == PASS and loss > 0 and n:
+            reason += (
+                f"; what is rarer than 3 in {int(n):,} examples stays unseen: at the largest loss "
+                f"seen that is up to {plain(3 / float(n) * loss)}"
+            )
+        reasons.append(reason)
+    return rows.assign(reason=reasons)
 
 
 def _all(decisions: Iterable[str]) -> Outcome:
@@ -518,7 +635,7 @@ def _notes(
     sizes = declared["variant"][declared["too_small"].isna()].value_counts().tolist()
     if any(divisor(size * looks) is None for size in sizes):
         notes.append(
-            f"More than {DIVISORS[-1]:,} endpoints per variant{' and look' if look else ''}: a "
+            f"More than {DIVISORS[-1]:,} checks per variant{' and look' if look else ''}: a "
             "failure cannot be shown among so many; name the groups, classes or tasks that matter."
         )
     return tuple(notes)

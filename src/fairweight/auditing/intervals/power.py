@@ -1,14 +1,15 @@
-"""What the data could have found: power of the paired test, before looking at its result."""
+"""What data can find or rule out: power of the paired test and of the gate, before any result."""
 
 from __future__ import annotations
 
+import math
 from functools import lru_cache
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import betainc, gammaln, ndtr, ndtri
 
-from fairweight.auditing.intervals.proportion import mcnemar
+from fairweight.auditing.intervals.proportion import mcnemar, tango_test
 from fairweight.base.types import Floats
 
 # Above this many expected discordant pairs the normal formula is exact to three digits.
@@ -124,6 +125,152 @@ def examples_needed(
     needed = np.full(rows[0].size, np.nan)
     needed[defined] = np.ceil(high * effect[defined] - 1e-9)
     return needed[back].reshape(shape)
+
+
+# Ruling a loss out: the gate passes a row where Tango's lower limit is above −margin.
+
+GATE_LEVEL = 0.05  # one-sided
+
+
+def least_n(margin: float, alpha: float = GATE_LEVEL) -> int:
+    """The least n at which identical predictions rule out a loss of `margin`.
+
+    Tango's lower limit without a discordant pair is −z² / (n + z²), which must be above −margin:
+    n > z² (1 / margin − 1), with the one-sided z.
+
+    >>> least_n(0.02)
+    133
+    """
+    return math.floor(float(ndtri(alpha)) ** 2 * (1 / margin - 1)) + 1
+
+
+def pass_chance(
+    n: ArrayLike, margin: float, churn: float, loss: float = 0.0, *, alpha: float = GATE_LEVEL
+) -> Floats:
+    """How probably the gate rules out a loss of `margin` in a row of n examples.
+
+    Parameters
+    ----------
+    n
+        Examples of the row, or how many independent ones they are worth.
+    margin
+        The largest tolerated loss.
+    churn
+        Share ψ of examples on which just one of the two models is right.
+    loss
+        The true loss δ; where it is larger than the churn, all churn is loss.
+    alpha
+        One-sided level of the limit.
+
+    Notes
+    -----
+    The number m of examples that changed is Binomial(n, ψ), the lost ones among them
+    Binomial(m, (ψ + δ) / 2ψ); the chance is summed over both. From n ψ = 5,000 on Tango's
+    statistic is taken as normal.
+
+    Examples
+    --------
+    Identical predictions pass 2 points from n = 133 on. Three examples pass 49 points where none is
+    lost (one loss and two gains leave −.493): with 10 % churn in .95³ = .857.
+
+    >>> pass_chance([3], 0.49, 0.1).round(3).tolist()
+    [0.857]
+    >>> pass_chance([132, 133], 0.02, 0.0).tolist()
+    [0.0, 1.0]
+    """
+    size = np.atleast_1d(np.asarray(n, dtype=np.float64))
+    psi, z = max(churn, loss), -float(ndtri(alpha))
+    lost, gained = (psi + loss) / 2, (psi - loss) / 2
+    chance = np.zeros(size.shape)
+    large = size * psi > _NORMAL_ABOVE
+    if large.any():
+        # The statistic's own error per example, where counts are as expected.
+        unit = (margin - loss) / float(tango_test(1.0, lost, gained, -margin))
+        distance = np.sqrt(size[large]) * (margin - loss) - z * unit
+        chance[large] = ndtr(distance / math.sqrt(psi - loss**2))
+    whole = np.floor(size[~large] + 1e-9)
+    if whole.size:
+        mean = whole * psi
+        reach = _DEVIATIONS * np.sqrt(mean * (1 - psi)) + 8
+        first = np.maximum(0.0, np.floor(mean - reach))
+        width = (np.minimum(whole, np.ceil(mean + reach)) - first + 1).astype(np.intp)
+        row = np.repeat(np.arange(whole.size), width)
+        starts = np.cumsum(width) - width
+        m = np.repeat(first - starts, width) + np.arange(row.size, dtype=np.float64)
+        # The most lost among m that passes, −1 for none: the statistic falls with every loss.
+        most, fails = np.full(m.size, -1.0), m + 1
+        while np.any(fails - most > 1):
+            middle = np.floor((most + fails) / 2)
+            passes = tango_test(whole[row], middle, m - middle, -margin) > z
+            open_ = fails - most > 1
+            most = np.where(open_ & passes, middle, most)
+            fails = np.where(open_ & ~passes, middle, fails)
+        below = np.where(most >= m, 1.0, 0.0)
+        some = (most >= 0) & (most < m)
+        gains = gained / psi if psi > 0 else 0.5
+        below[some] = betainc(m[some] - most[some], most[some] + 1, gains)
+        weight = _binomial(m, whole[row], np.full(m.size, psi))
+        chance[~large] = np.add.reduceat(weight * below, starts)
+    return chance.reshape(np.shape(n))
+
+
+@lru_cache(maxsize=4096)
+def examples_to_pass(
+    margin: float,
+    churn: float,
+    *,
+    power: float = 0.8,
+    rows: int = 1,
+    loss: float = 0.0,
+    alpha: float = GATE_LEVEL,
+) -> int:
+    """Examples that each of `rows` rows needs for all of them to pass with that power.
+
+    Rows pass independently of each other, so each must with probability power^(1/rows). The chance
+    of a discrete statistic rises in teeth: from this n on it never falls below that again.
+
+    Examples
+    --------
+    >>> examples_to_pass(0.02, 0.0), examples_to_pass(0.05, 0.03)
+    (133, 118)
+    """
+    if not 0 <= loss < margin:
+        raise ValueError("the true loss must be below the margin")
+    each = power ** (1 / rows)
+
+    def short(n: NDArray[np.int_]) -> NDArray[np.bool_]:
+        below: NDArray[np.bool_] = pass_chance(n, margin, churn, loss, alpha=alpha) < each
+        return below
+
+    low = least_n(margin, alpha) - 1  # not even identical predictions pass
+    high = low + 1
+    while short(np.array([high]))[0]:
+        low, high = high, 2 * high
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (middle, high) if short(np.array([middle]))[0] else (low, middle)
+    while True:  # one loss more is allowed about every 1 / margin examples: a tooth
+        ahead = np.arange(high, high + math.ceil(4 / margin))
+        missed = np.flatnonzero(short(ahead))
+        if missed.size == 0:
+            return high
+        high = int(ahead[missed[-1]]) + 1
+
+
+def margin_to_pass(
+    n: float, churn: float, *, power: float = 0.8, rows: int = 1, alpha: float = GATE_LEVEL
+) -> float:
+    """The smallest margin that rows of n examples rule out with that power if they lose nothing.
+
+    >>> round(margin_to_pass(133, 0.0), 4)
+    0.0199
+    """
+    low, high = 1e-6, 1 - 1e-9
+    while high - low > 1e-6:
+        middle = (low + high) / 2
+        enough = pass_chance(n, middle, churn, alpha=alpha) >= power ** (1 / rows)
+        low, high = (low, middle) if enough else (middle, high)
+    return high
 
 
 def _least_shift(n: Floats, discordance: Floats, alpha: Floats, power: float) -> Floats:

@@ -7,10 +7,12 @@ products per row, which add up over cells, files and machines.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import product
 from math import comb, factorial, prod
+from typing import Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -109,6 +111,11 @@ class RatioSums:
                 source = POSITION[(a - moved, change, den + moved, more)]
                 made[..., place] += comb(a, moved) * step**moved * self.products[..., source]
         return RatioSums(self.n, self.changed, made, self.examples, self.den, centre)
+
+    def total(self, what: Literal["den", "den_compressed"]) -> Floats:
+        """The sums of the denominators of the baseline, or of the compressed model."""
+        base = self._sum(den=1)
+        return base if what == "den" else base + self._sum(den_change=1)
 
     def _sum(self, **powers: int) -> Floats:
         return self.products[..., POSITION[tuple(powers.get(v, 0) for v in VARIABLES)]]
@@ -396,3 +403,20 @@ def min_detectable_change(
             + (1 + 2 * q * q) / 6 * 2 * size / (2 + changed) / n
         )
     return change
+
+
+def examples_for(margin: float, usual: UsualChange, alpha: float) -> float:
+    """How many examples a row needs to find a change of this size with a power of 80 %.
+
+    NaN without a margin, or where too few values changed to know the size of a change.
+    """
+    if not margin > 0 or usual.changed < N_CHANGED or usual.size == 0:
+        return math.nan
+    low, high = 3.0, 1e12
+    if float(min_detectable_change(high, usual, alpha)) > margin:
+        return math.inf
+    for _ in range(60):
+        middle = math.sqrt(low * high)
+        found = float(min_detectable_change(middle, usual, alpha)) <= margin
+        low, high = (low, middle) if found else (middle, high)
+    return float(math.ceil(high))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 # Importing a module registers its metrics; tables show them in this order.
 # isort: off
-from fairweight.auditing.metrics import rates, amplification, changes, gaps, scores, harm
+from fairweight.auditing.metrics import rates, amplification, changes, gaps, scores, harm, outcomes
 
 # isort: on
 from fairweight.auditing.metrics.registry import (
@@ -27,6 +27,7 @@ __all__ = [
     "harm",
     "metric",
     "metrics",
+    "outcomes",
     "rates",
     "register",
     "scores",

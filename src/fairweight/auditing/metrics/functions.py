@@ -447,6 +447,28 @@ def _of_lost(
     return _result(values, sensitive_features, levels.names)
 
 
+def _of_outcomes(
+    entry: Metric,
+    outcome: ArrayLike,
+    *,
+    denominator: ArrayLike | None = None,
+    sensitive_features: ArrayLike | None = None,
+    sample_weight: ArrayLike | None = None,
+) -> float | pd.Series[float]:
+    """Σ weight × outcome / Σ weight × denominator, of everybody or by level."""
+    value = np.asarray(outcome, dtype=np.float64)
+    size = np.ones(len(value)) if denominator is None else np.asarray(denominator, np.float64)
+    weight = np.ones(len(value)) if sample_weight is None else np.asarray(sample_weight, np.float64)
+    arrays.check_same_length(outcome=value, denominator=size, sample_weight=weight)
+    if sensitive_features is None:
+        return _result(entry.function(value * weight, size * weight), None)
+    levels = arrays.code_levels(sensitive_features)
+    arrays.check_same_length(outcome=value, sensitive_features=levels.codes)
+    masks = levels.codes == np.arange(len(levels.names))[:, None]
+    values = entry.function(masks * (value * weight), masks * (size * weight))
+    return _result(values, sensitive_features, levels.names)
+
+
 _BY_SIGNATURE: dict[str, PlainMetric] = {
     "uncertain": _of_uncertain_scores,
     "ranks": _of_ranks,
@@ -466,6 +488,7 @@ _BY_KIND: dict[str, PlainMetric] = {
     "identity": _of_identity,
     "score": _of_scores,
     "comparison": _of_pair,
+    "outcome": _of_outcomes,
 }
 
 
@@ -512,6 +535,7 @@ _EXAMPLE_ARGUMENTS = {
     "y_pred_compressed": [0, 0, 1, 1, 1, 1, 0, 1],
     "y_score": [0.9, 0.4, 0.2, 0.6, 0.8, 0.1, 0.7, 0.3],
     "label_rank": [1, 1, 6, 2, 1, 9, 3, 1],
+    "outcome": [1, 0, 1, 1, 0, 1, 1, 0],
     "sensitive_features": ["f", "f", "f", "f", "m", "m", "m", "m"],
 }
 

@@ -57,6 +57,7 @@ def level_ratio(values: Floats) -> Floats:
     source="standard (fairlearn MetricFrame.difference)",
     undefined=_UNDEFINED,
     unit="share",
+    without_classes=True,
 )
 def group_gap(counts: Counts) -> Floats:
     """Highest minus lowest accuracy over the levels of a column.
@@ -86,6 +87,7 @@ def worst_level(counts: Counts) -> NDArray[np.intp]:
     undefined=_UNDEFINED,
     level=worst_level,
     unit="share",
+    without_classes=True,
 )
 def worst_group(counts: Counts) -> Floats:
     """Lowest accuracy over the levels of a column; `worst_level` says whose it is.
@@ -107,6 +109,7 @@ def worst_group(counts: Counts) -> Floats:
     source="fairweight",
     undefined=_UNDEFINED,
     unit="share",
+    without_classes=True,
 )
 def group_std(counts: Counts) -> Floats:
     """Standard deviation (ddof 0) of the accuracies of the levels, each with equal weight.
@@ -141,6 +144,7 @@ def _register_gap_of(entry: Metric) -> None:
         of=entry.name,
         unit="share",
         needs=entry.needs,
+        without_classes=entry is metric(rates.error_rate.__name__),
     )(gap)
 
 

@@ -12,11 +12,13 @@ from fairweight.auditing.metrics.registry import (
     Harm,
     Level,
     Metric,
+    f1_loss,
     kappa_loss,
     mean_fpr_loss,
     mean_recall_loss,
     precision_loss,
     register,
+    summary_f1_loss,
     summary_precision_loss,
 )
 from fairweight.base.types import Floats
@@ -257,6 +259,34 @@ def precision(counts: Counts) -> Floats:
     [1.0, 0.667]
     """
     return counts.once("precision", lambda: ratio(counts.correct, counts.predicted))
+
+
+@register(
+    kind="value",
+    by=EVERYWHERE,
+    better="higher",
+    label="F1",
+    low=0,
+    high=1,
+    summary="harmonic mean of a class's precision and recall",
+    formula="2 TP / (2 TP + FP + FN)",
+    source="standard (scikit-learn f1_score; the mean over classes is average='macro' over the "
+    "classes that have examples)",
+    undefined="the class has no examples and is never predicted; "
+    "overall: binary labels without a positive class",
+    per_class=True,
+    harm=Harm(summary_f1_loss, of_class=f1_loss),
+    changed=Event("predicted"),
+    unit="share",
+)
+def f1(counts: Counts) -> Floats:
+    """Harmonic mean of each class's precision and recall, 2 TP / (2 TP + FP + FN): (..., C).
+
+    >>> from fairweight.auditing.metrics.arrays import count_arrays
+    >>> f1(count_arrays([0, 0, 1, 1], [0, 1, 1, 1])).round(3).tolist()  # 2 / 3 and 4 / 5
+    [0.667, 0.8]
+    """
+    return counts.once("f1", lambda: ratio(2 * counts.correct, counts.predicted + counts.label))
 
 
 @register(

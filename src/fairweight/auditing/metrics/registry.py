@@ -11,6 +11,7 @@ score       ScoreColumn, weights (R, n)                         (R, S)    bootst
 comparison  two Counts (..., C), baseline and compressed        (...)     basic bootstrap, swap null
             (with inflation=None, and per class: percentile bootstrap)
 table       arguments of its own: called by its own module in auditing/compare
+outcome     numerators and denominators (..., n)                (...)     skewed t; Tango of 0/1
 
 A `linear` metric of scores is the mean of what examples add: t limits and test, without draws.
 
@@ -106,6 +107,48 @@ def summary_precision_loss(counts: Counts, changes: Floats) -> Floats:
     return ratio(leaving + entering, present.sum(axis=-1))
 
 
+def f1_loss(counts: Counts, changes: Floats) -> Floats:
+    """Of 2 TP / (P + N) in every class; changes are (..., S, C).
+
+    Right predictions that go elsewhere, 2 (TP − h) / (P + N − h), cost more than wrong ones that
+    come, 2 TP / (P + N + h), because TP is at most P and at most N.
+
+    TP = 80, P = 100, N = 90 and 5 changes: 160 / 190 = .842 falls to 150 / 185 = .811.
+
+    >>> counts = Counts(np.array([[90.0, 110.0]]), np.array([[100.0, 100.0]]),
+    ...                 np.array([[80.0, 90.0]]), np.zeros(1), ("a", "b"))
+    >>> f1_loss(counts, np.array([[5.0, 0.0]])).round(4).tolist()
+    [[0.0313, 0.0]]
+    """
+    both = counts.predicted + counts.label
+    left = np.maximum(counts.correct - changes, 0.0)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        after = np.where(left > 0, 2 * left / (both - changes), 0.0)
+    loss: Floats = np.maximum(ratio(2 * counts.correct, both) - after, 0.0)
+    return loss
+
+
+def summary_f1_loss(counts: Counts, changes: Floats) -> Floats:
+    """Of the positive class's F1, or of the mean over classes that have examples.
+
+    A change takes a right prediction from one class, which costs 2 / (P + N) at most and most in
+    the smallest class, and adds a wrong one to another, which costs 2 TP / (P + N)² at most.
+    """
+    if counts.positive is not None:
+        of_positive: Floats = f1_loss(counts, changes[..., None])[..., counts.positive]
+        return of_positive
+    present = counts.label > 0
+    both = np.where(present, counts.predicted + counts.label, np.inf)
+    order = np.argsort(both, axis=-1)
+    size = np.take_along_axis(both, order, axis=-1)
+    right = np.take_along_axis(np.where(present, counts.correct, 0.0), order, axis=-1)
+    before = np.cumsum(right, axis=-1) - right
+    lost = np.clip(changes[..., None] - before, 0.0, right)
+    entering = changes * (2 * counts.correct / both**2).max(axis=-1)
+    total = (2 * lost / size).sum(axis=-1) + entering
+    return np.minimum(ratio(total, present.sum(axis=-1)), 1.0)
+
+
 def mean_recall_loss(counts: Counts, changes: Floats) -> Floats:
     """Of the mean over classes of TP / N: right predictions are lost in the smallest classes first.
 
@@ -190,7 +233,7 @@ def _most(values: Floats, present: np.ndarray[tuple[int, ...], np.dtype[np.bool_
 
 ENTRY_POINTS = "fairweight.metrics"
 
-Kind = Literal["rate", "value", "grouping", "identity", "score", "comparison", "table"]
+Kind = Literal["rate", "value", "grouping", "identity", "score", "comparison", "table", "outcome"]
 Given = Literal["all", "label", "not_label"]
 Happens = Literal["correct", "wrong", "predicted", "abstained", "uncertain", "top5"]
 Signature = Literal[
@@ -248,6 +291,9 @@ class Metric:
     crossed: bool = False  # also by group and class
     confirmatory: tuple[str, ...] = ()  # kinds of rows that are: else exploratory
     one_row_if_zero: bool = False  # where it is 0 for everybody, groups and classes are left out
+
+    # Of a column: how many are right in each level is enough, whatever their classes.
+    without_classes: bool = False
 
     headline: bool = False  # on the page beside the usual ones, not in the tables alone
 

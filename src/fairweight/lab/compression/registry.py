@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
-from typing import Any, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeVar
 
 from torch import Tensor
 
@@ -26,6 +26,9 @@ from fairweight.specs.compression import (
 )
 from fairweight.specs.fields import recorded
 from fairweight.specs.toml import read_spec
+
+if TYPE_CHECKING:
+    import onnx
 
 ENTRY_POINTS = "fairweight.methods"
 REMEDIES = {
@@ -46,6 +49,14 @@ Masks = dict[str, Tensor]  # parameter name → True where it stays
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 
+class PartlyCompressed(NamedTuple):
+    """An ONNX model of which some units are compressed."""
+
+    model: onnx.ModelProto
+    saved_bytes: int  # beside the float model; of simulations as if numbers were packed
+    facts: dict[str, Any]  # for its card
+
+
 @dataclass(frozen=True, kw_only=True)
 class Method:
     """What can be done to a model.
@@ -60,10 +71,18 @@ class Method:
         What a compressed model is on disk: a folder, or an ONNX file.
     trains
         Whether a model may, must or cannot be trained (finetuned) with it.
+    calibrates
+        Of methods on files: whether it matters what the inputs are, not only their shape.
     seconds
         What it takes beyond reading data and training, for estimates of cost.
     weight_bits
         Of one weight on disk, for the same.
+    simulated
+        Whether numbers are shorter or zero in name only, so that a model is no faster.
+    by_unit
+        Of methods on files: `(model, spec, inputs, folder)` gives a function from units to a
+        `PartlyCompressed`; what all units share is computed once, and may be kept in the folder.
+        None where a method cannot leave units out.
     """
 
     name: str
@@ -74,8 +93,11 @@ class Method:
     acts_on: Literal["weights", "file"] = "weights"
     output: Literal["folder", "onnx"] = "folder"
     trains: Literal["may", "must", "never"] = "may"
+    calibrates: bool = False
     seconds: float = 0.0
     weight_bits: int = 32
+    simulated: bool = False
+    by_unit: Callable[..., Callable[..., PartlyCompressed]] | None = None
 
 
 METHODS: Registry[Method] = Registry("method", group=ENTRY_POINTS)

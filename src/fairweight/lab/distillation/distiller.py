@@ -185,7 +185,7 @@ class Distiller:
         self._teacher: dict[str, str] = {}
 
     def begin(self, model: nn.Module, data: Examples, training: Training, scaling: Scaling) -> None:
-        """Look at both networks, and build what losses keep."""
+        """Check both networks, and build the losses that have a state."""
         self._scaling, self._kind = scaling, training.loss
         self._fewest = min(training.batch_size, len(data)) // 2
         if self.spec.cache and training.augment != Augment():
@@ -225,7 +225,7 @@ class Distiller:
         self._build(model, data, training)
 
     def loss(self, model: nn.Module, images: Tensor, labels: Tensor, index: Tensor) -> Tensor:
-        """The sum of one batch; `index` are the places of its examples in the training set."""
+        """The loss of one batch; `index` has its examples' positions in the training set."""
         student = run(model, images, self._student)
         total = torch.zeros((), device=images.device)
         if self.terms.ce:
@@ -247,7 +247,7 @@ class Distiller:
         return total
 
     def parameters(self) -> list[nn.Parameter]:
-        """What losses train of their own."""
+        """Parameters of the losses themselves, which are trained too."""
         return list(self._modules.parameters())
 
     def state_dict(self) -> dict[str, Tensor]:

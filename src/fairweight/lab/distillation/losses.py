@@ -1,4 +1,4 @@
-"""Losses of distillation without a state: KD, AT, SP, FSP, PKT and hints."""
+"""Distillation losses without a state: KD, AT, SP, FSP, PKT and hints."""
 
 from __future__ import annotations
 

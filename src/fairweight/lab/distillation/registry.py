@@ -30,7 +30,7 @@ LossT = TypeVar("LossT", bound=Callable[..., Any])
 
 @dataclass(frozen=True)
 class LossSetting:
-    """What a loss with a state is built for.
+    """The networks and data for which a loss with a state is built.
 
     Parameters
     ----------
@@ -208,7 +208,7 @@ def _weighted(spec: Distillation, found: list[DistillationLoss]) -> tuple[LossTe
 
 
 def _named(spec: Distillation) -> list[DistillationLoss]:
-    """The losses of a spec, after a look at everything that names one."""
+    """The losses of a spec, after all names and options were checked."""
     names = [name.strip() for name in spec.losses.lower().split("+")]
     found = [LOSSES[name] for name in names]
     if len(set(names)) != len(names):
@@ -287,7 +287,7 @@ def one_pair(loss: str, student: Features, teacher: Features) -> FeaturePair:
 
 
 def require_several_examples(loss: str, pair: FeaturePair) -> None:
-    """Of one example alone there is nothing to compare: the loss would be 0 whatever it is."""
+    """Refuse a batch of one example: these losses compare examples and would be 0."""
     if len(pair.student) < 2:
         raise InputError(
             f"The loss '{loss}' compares the examples of a batch with each other, and a batch has "
@@ -296,7 +296,7 @@ def require_several_examples(loss: str, pair: FeaturePair) -> None:
 
 
 def require_same_shape(loss: str, pair: FeaturePair) -> None:
-    """Nothing is broadcast in silence."""
+    """Refuse features of different shapes, which torch would broadcast."""
     mine, theirs = pair.student.shape, pair.teacher.shape
     if len(mine) == len(theirs) and mine[1] != theirs[1]:
         raise unlike(loss, pair, "both need the same number of channels")

@@ -46,7 +46,8 @@ class ReductionBlock(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         y = self.separable_conv1(self.relu1(self.separable_conv0(self.relu0(x))))
-        y = self.pool(functional.pad(y, self.behind, value=float("-inf")))
+        # The edge again: a maximum is the same as with -inf, and int8 needs finite ranges.
+        y = self.pool(functional.pad(y, self.behind, mode="replicate"))
         out: Tensor = y + self.expansion_conv(x)
         return out
 

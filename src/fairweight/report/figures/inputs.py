@@ -351,6 +351,7 @@ UNMADE = {
     "similarity_points": "no distances between representations were measured",
     "override_curves": "no overrides were tried",
     "cascade_curve": "no cascade was tried",
+    "sensitivity": "no units of the network were compressed one by one (fairweight sensitivity)",
 }
 _KINDS = {
     "modal": "modal",

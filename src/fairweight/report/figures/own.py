@@ -11,7 +11,7 @@ from fairweight.report.figures.forms.bars import IN, OUT, member_panel, probabil
 from fairweight.report.figures.forms.encoding import colors, layer, names, numbers, quantitative
 from fairweight.report.figures.forms.intervals import cut_domain, scope_rows, shift_rows
 from fairweight.report.figures.forms.lines import band_panel, reliability_panel
-from fairweight.report.figures.forms.tables import change_map
+from fairweight.report.figures.forms.tables import change_map, unit_map
 from fairweight.report.figures.inputs import (
     SCOPES,
     Row,
@@ -275,6 +275,53 @@ def reliability(result: AuditResult, name: str, task: Name) -> Drawn:
 
 
 # --- decisions -----------------------------------------------------------------------------------
+
+
+@figure("FW-8")
+def units(result: AuditResult, name: str, task: Name) -> Drawn:
+    limits = {"unit": 40, "group": 24}  # rows and columns that a reader can still tell apart
+    rows = records(explanation_table(result, "sensitivity", name))
+    rows = [row for row in rows if not missing(row["recovered"])]
+    if not rows:
+        return Absent("no unit has numbers")
+    everyone = "everyone"
+    for row in rows:
+        row["group"] = everyone if missing(row["group"]) else row["group"]
+    every = {key: list(dict.fromkeys(row[key] for row in rows)) for key in limits}
+    lost = {row["group"]: real(row["shift"]) for row in rows}
+    ranked = sorted(every["group"][1:], key=lambda group: lost[group])
+    kept = {"unit": every["unit"][: limits["unit"]]}
+    kept["group"] = [every["group"][0], *ranked][: limits["group"]]
+    names_ = {key: dict(zip(held, labels(held), strict=True)) for key, held in kept.items()}
+    cells = [
+        {
+            "unit": names_["unit"][row["unit"]],
+            "group": names_["group"][row["group"]],
+            "recovered": value(row["recovered"], 100),
+            "low": value(row["recovered_low"], 100),
+            "high": value(row["recovered_high"], 100),
+            "loss": value(row["shift"], 100),
+            "out": row["stands_out"] is True,
+        }
+        for row in rows
+        if row["unit"] in names_["unit"] and row["group"] in names_["group"]
+    ]
+    best = max(cells, key=lambda cell: cell["recovered"] or 0.0)
+    said = [
+        selection(len(kept[key]), len(every[key]), f"{key}s", order)
+        for key, order in (("unit", "the best ranks"), ("group", "the largest losses"))
+    ]
+    return {
+        "title": pair_title(result, name, *said),
+        "description": alt(
+            units=count(len(kept["unit"])),
+            groups=count(len(kept["group"])),
+            most=number(best["recovered"] or 0.0),
+            best=f"{best['unit']} for {best['group']}",
+            out=count(sum(cell["out"] for cell in cells)),
+        ),
+        **unit_map(cells, *([*names_[key].values()] for key in ("unit", "group"))),
+    }
 
 
 @figure("FW-5")

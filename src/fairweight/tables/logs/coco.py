@@ -14,8 +14,10 @@ interval here: its parts, recall by category and false detections per image, do.
 
 from __future__ import annotations
 
+import math
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -26,8 +28,10 @@ import pyarrow as pa
 from fairweight.base.types import Floats
 from fairweight.base.wording import shown
 from fairweight.errors import InputError
-from fairweight.tables.logs.log import Cell, plain_fields, read_json
+from fairweight.tables.logs.records import Cell, json_members, plain_fields
 
+LISTS = ("images", "annotations", "categories")
+DETECTION = frozenset(("image_id", "category_id", "bbox", "score"))
 MISSED = "(missed)"
 IOU, SCORE = 0.5, 0.5
 SIZES = ((32.0**2, "small"), (96.0**2, "medium"), (float("inf"), "large"))  # COCO's areas
@@ -62,41 +66,59 @@ class Detections:
 
 
 def is_ground_truth(path: Path) -> bool:
-    """Whether a file looks like COCO's annotations."""
+    """Whether a file looks like COCO's annotations: a record with two of its three lists."""
     if path.suffix != ".json" or not path.is_file():
         return False
-    held = read_json(path)
-    return isinstance(held, Mapping) and {"images", "annotations", "categories"} <= held.keys()
+    seen = set()
+    with suppress(InputError):
+        for name, _ in json_members(path, LISTS):
+            seen.add(name)
+            if name is None or len(seen.intersection(LISTS)) == 2:
+                break
+    return len(seen.intersection(LISTS)) == 2
 
 
 def read_ground_truth(path: str | Path) -> GroundTruth:
-    """Read `instances.json`."""
+    """Read `instances.json`, of each object what is compared: outlines are passed over."""
     place = Path(path)
-    held = read_json(place)
+    categories: dict[Any, str] = {}
+    images: dict[Any, dict[str, Cell]] = {}
+    objects: dict[Any, list[Mapping[str, Any]]] = defaultdict(list)
+    crowds: dict[Any, list[Any]] = defaultdict(list)
     try:
-        categories = {one["id"]: str(one["name"]) for one in held["categories"]}
-        images = {
-            one["id"]: {k: v for k, v in plain_fields(one).items() if k != "id"}
-            for one in held["images"]
-        }
-        objects: dict[Any, list[Mapping[str, Any]]] = defaultdict(list)
-        crowds: dict[Any, list[Any]] = defaultdict(list)
-        for one in held["annotations"]:
-            if one["image_id"] not in images or one["category_id"] not in categories:
-                raise InputError(
-                    f"'{place}': the annotation {shown(one.get('id'), 40)} is of an image or a "
-                    "category that the file does not list."
-                )
-            if one.get("iscrowd"):
+        for name, one in json_members(place, LISTS):
+            if name == "categories":
+                categories[one["id"]] = str(one["name"])
+            elif name == "images":
+                images[one["id"]] = {k: v for k, v in plain_fields(one).items() if k != "id"}
+            elif name == "annotations" and one.get("iscrowd"):
                 crowds[one["image_id"]].append(one["bbox"])
-            else:
-                objects[one["image_id"]].append(one)
-    except (KeyError, TypeError) as error:
+            elif name == "annotations":
+                kept = {key: one[key] for key in ("id", "image_id", "category_id", "bbox")}
+                objects[one["image_id"]].append({**kept, "area": one.get("area")})
+    except (KeyError, TypeError, AttributeError) as error:
         raise InputError(
             f"'{place}' is no file of COCO annotations: {shown(str(error), 60)} is missing."
         ) from None
+    for image, held in objects.items():
+        for one in held:
+            if image not in images or one["category_id"] not in categories:
+                raise InputError(
+                    f"'{place}': the annotation {shown(one['id'], 40)} is of an image or a "
+                    "category that the file does not list."
+                )
     boxed = {image: _boxes(found, place) for image, found in crowds.items()}
     return GroundTruth(place, images, categories, objects, boxed)
+
+
+def is_results(path: Path) -> bool:
+    """Whether a file is a list of detections."""
+    if path.suffix != ".json" or not path.is_file():
+        return False
+    with suppress(InputError):
+        for name, one in json_members(path):
+            return name is None and isinstance(one, Mapping) and one.keys() >= DETECTION
+    return False
 
 
 def match(truth: GroundTruth, results: str | Path, *, score: float = SCORE) -> Detections:
@@ -108,16 +130,13 @@ def match(truth: GroundTruth, results: str | Path, *, score: float = SCORE) -> D
         Detections with a lower score are left out.
     """
     place = Path(results)
-    held = read_json(place)
-    if not isinstance(held, list):
-        raise InputError(
-            f"'{place}' is no list of detections (image_id, category_id, bbox, score)."
-        )
     found: dict[Any, list[Mapping[str, Any]]] = defaultdict(list)
-    for number, one in enumerate(held, start=1):
-        if not isinstance(one, Mapping) or not {
-            "image_id", "category_id", "bbox", "score",
-        } <= one.keys():  # fmt: skip
+    for number, (name, one) in enumerate(json_members(place), start=1):
+        if name is not None:
+            raise InputError(
+                f"'{place}' is no list of detections (image_id, category_id, bbox, score)."
+            )
+        if not isinstance(one, Mapping) or not one.keys() >= DETECTION:
             raise InputError(
                 f"'{place}', detection {number:,}: it needs image_id, category_id, bbox and score."
             )
@@ -127,8 +146,11 @@ def match(truth: GroundTruth, results: str | Path, *, score: float = SCORE) -> D
                     f"'{place}', detection {number:,}: {field} {shown(one[field], 40)} is not in "
                     f"'{truth.path}'; give the annotations that the detector was run on."
                 )
-        if one["score"] >= score:
-            found[one["image_id"]].append(one)
+        sure = one["score"]
+        if not isinstance(sure, int | float) or isinstance(sure, bool) or not math.isfinite(sure):
+            raise InputError(f"'{place}', detection {number:,}: its score is no number.")
+        if sure >= score:
+            found[one["image_id"]].append({key: one[key] for key in DETECTION})
     rows: list[dict[str, Any]] = []
     images: list[dict[str, Any]] = []
     for image, facts in truth.images.items():

@@ -7,11 +7,13 @@
                               result (completions), output_mapping
 
 Written by crfm-helm 0.5. Stats of perturbed instances are left out; trials are repeats.
+A completion that ended by its length was truncated.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -20,10 +22,18 @@ from fairweight.errors import InputError
 from fairweight.tables.logs.log import (
     KNOWN_BETTER,
     Log,
+    LogRequest,
     Metric,
     Sample,
+    Samples,
     TaskLog,
+    chosen_tasks,
+    common_values,
+)
+from fairweight.tables.logs.records import (
     digest,
+    json_members,
+    mapping,
     number,
     plain_fields,
     read_json,
@@ -40,39 +50,46 @@ def finds(path: Path) -> bool:
     return path.is_dir() and all((path / name).is_file() for name in FILES[:2])
 
 
-def read(path: Path, filter: str | None = None) -> Log:
+def read(path: Path, request: LogRequest) -> Log:
     """Read the folder of one run."""
-    if filter is not None:
-        raise InputError("HELM runs have no filters; leave --filter out, or use --metric.")
+    if request.filter is not None:
+        raise InputError("HELM runs have no filters; leave --log-filter out, or use --outcome.")
     spec = read_json(path / FILES[0])
-    stats = read_json(path / FILES[1])
-    if not isinstance(spec, Mapping) or not isinstance(stats, list):
-        raise InputError(f"'{path}' is no run of HELM: its files have another form.")
-    states: dict[tuple[str, int], Any] = {}
-    if (path / FILES[2]).is_file():
-        held = read_json(path / FILES[2])
-        for one in held.get("request_states") or () if isinstance(held, Mapping) else ():
-            key = (str(one["instance"].get("id")), int(one.get("train_trial_index") or 0))
-            states.setdefault(key, one)
-    samples = [_sample(record, states, path) for record in stats if not record.get("perturbation")]
+    if not isinstance(spec, Mapping):
+        raise InputError(f"'{path / FILES[0]}' is no specification of a run of HELM.")
+    files = tuple(path / name for name in FILES if (path / name).is_file())
+    states: dict[tuple[str, int], Sample] = {}
+    if path / FILES[2] in files:
+        for name, one in json_members(path / FILES[2], ("request_states",)):
+            if name == "request_states" and "instance" in mapping(one):
+                state = _state(one, request)
+                states.setdefault((state.example, state.repeat), state)
+    samples = Samples(request.named)
+    for _, record in json_members(path / FILES[1]):
+        if not mapping(record).get("perturbation"):
+            samples.append(_sample(record, states, path))
+    if not samples:
+        raise InputError(f"'{path / FILES[1]}' has no instances.")
+    table = samples.table()
     wanted = [
         str(name)
         for one in spec.get("metric_specs") or ()
-        for name in (one.get("args") or {}).get("names") or ()
+        for name in mapping(one, "args").get("names") or ()
     ]
-    common = set.intersection(*(set(one.values) for one in samples)) if samples else set()
-    known = [name for name in KNOWN_BETTER if name in common and name not in wanted]
-    adapter = spec.get("adapter_spec") or {}
+    there = common_values(table)
+    known = [name for name in KNOWN_BETTER if name in there and name not in wanted]
+    adapter = mapping(spec, "adapter_spec")
     name = _task_name(str(spec.get("name", path.name)))
+    chosen_tasks(request, [name], path)
     task = TaskLog(
         name,
-        samples,
-        [Metric(one, KNOWN_BETTER.get(one)) for one in (*wanted, *known) if one in common],
+        table,
+        [Metric(one, KNOWN_BETTER.get(one)) for one in (*wanted, *known) if one in there],
         {key: adapter[key] for key in GENERATION if key in adapter},
         {"max_eval_instances": adapter.get("max_eval_instances")},
-        positions=any("gold" in sample.fields for sample in samples),
+        positions="field:gold" in table.schema.names,
     )
-    return Log(path, "HELM", {name: task})
+    return Log(path, "HELM", {name: task}, files)
 
 
 def _task_name(run: str) -> str:
@@ -86,9 +103,40 @@ def _task_name(run: str) -> str:
     return f"{scenario}:{','.join(kept)}" if kept else scenario
 
 
-def _sample(record: Mapping[str, Any], states: Mapping[tuple[str, int], Any], path: Path) -> Sample:
+def _state(state: Mapping[str, Any], request: LogRequest) -> Sample:
+    """What the model was asked and said; how well it did stands in the other file."""
+    instance, result = mapping(state, "instance"), mapping(state, "result")
+    said = mapping((result.get("completions") or [{}])[0])
+    references = [mapping(one) for one in instance.get("references") or ()]
+    right = [str(place) for place, one in enumerate(references) if "correct" in one.get("tags", ())]
+    fields = plain_fields(
+        {key: instance.get(key) for key in ("split", "sub_split")}
+        | dict(mapping(instance, "extra_data")),
+        request.named,
+    )
+    if len(references) > 1 and len(right) == 1:
+        fields["gold"] = right[0]
+    condition = "ok"
+    if result and not result.get("success", True):
+        condition = "failed"
+    elif mapping(said, "finish_reason").get("reason") == "length":
+        condition = "truncated"
+    return Sample(
+        example=str(instance.get("id")),
+        asked=digest(instance.get("input"), references),
+        values={},
+        prompt=digest(mapping(state, "request").get("prompt")),
+        answer=None if said.get("text") is None else shown(str(said["text"]).strip(), 200),
+        label=right[0] if right else None,
+        state=condition,
+        repeat=int(state.get("train_trial_index") or 0) + 1,
+        fields=fields,
+    )
+
+
+def _sample(record: Any, states: Mapping[tuple[str, int], Sample], path: Path) -> Sample:
     try:
-        trial = int(record.get("train_trial_index") or 0)
+        repeat = int(record.get("train_trial_index") or 0) + 1
         example = str(record["instance_id"])
         values = {
             str(one["name"]["name"]): found
@@ -100,27 +148,5 @@ def _sample(record: Mapping[str, Any], states: Mapping[tuple[str, int], Any], pa
         raise InputError(
             f"'{path / FILES[1]}' has an instance of another form ({shown(str(error), 60)})."
         ) from None
-    state = states.get((example, trial), {})
-    instance, result = state.get("instance") or {}, state.get("result") or {}
-    completions: list[Any] = result.get("completions") or [{}]
-    answer = completions[0].get("text")
-    references = instance.get("references") or ()
-    right = [
-        str(place) for place, one in enumerate(references) if "correct" in (one.get("tags") or ())
-    ]
-    fields = plain_fields(
-        {key: instance.get(key) for key in ("split", "sub_split")}
-        | (instance.get("extra_data") or {})
-    )
-    if len(references) > 1 and len(right) == 1:
-        fields["gold"] = right[0]
-    return Sample(
-        example=example,
-        asked=digest(instance.get("input"), references, (state.get("request") or {}).get("prompt")),
-        values=values,
-        answer=None if answer is None else shown(str(answer).strip(), 200),
-        label=right[0] if right else None,
-        state="failed" if result and not result.get("success", True) else "ok",
-        repeat=trial + 1,
-        fields=fields,
-    )
+    state = states.get((example, repeat), Sample(example, b"", {}, repeat=repeat))
+    return replace(state, values=values)

@@ -9,8 +9,10 @@
         config (limit, gen_kwargs, seeds), chat_template_sha, lm_eval_version
 
 Written by lm-eval 0.4.13; older files lack the hashes and `filter`, and are read too. Of several
-runs in a folder the newest is read. A metric that is a pair (log-likelihood, number of words or
-bytes), as perplexities have, becomes a loss with a denominator.
+runs in a folder the newest is read. Perplexities are logged as pairs (log-likelihood, number of
+words or bytes), or as a log-likelihood alone: they become a loss, per word or byte where it is a
+pair. Other lists, as BBQ's scores have them, are no numbers of one example and are not offered; its
+`acc` by the fields `category` and `context_condition` says what they say.
 """
 
 from __future__ import annotations
@@ -24,13 +26,20 @@ from fairweight.base.wording import shown
 from fairweight.errors import InputError
 from fairweight.tables.logs.log import (
     KNOWN_BETTER,
-    Better,
     Log,
+    LogRequest,
     Metric,
     Sample,
+    Samples,
+    Side,
     TaskLog,
+    chosen_tasks,
+    common_values,
+)
+from fairweight.tables.logs.records import (
     digest,
     json_lines,
+    mapping,
     number,
     plain_fields,
     read_json,
@@ -43,6 +52,9 @@ TASK_SETTINGS = ("num_fewshot", "generation_kwargs", "output_type", "repeats", "
                  "doc_to_text", "doc_to_target", "doc_to_choice")  # fmt: skip
 RUN_SETTINGS = ("limit", "fewshot_seed", "random_seed")
 SHA_SETTINGS = ("chat_template_sha", "system_instruction_sha", "fewshot_as_multiturn")
+# How a task adds up what samples have: the report is their mean, or a perplexity.
+LOSSES = frozenset(("perplexity", "weighted_perplexity", "bits_per_byte"))
+LOSS_METRICS = frozenset(("perplexity", "word_perplexity", "byte_perplexity", "bits_per_byte"))
 
 
 def finds(path: Path) -> bool:
@@ -59,7 +71,7 @@ def _sample_files(folder: Path) -> list[Path]:
     ]
 
 
-def read(path: Path, filter: str | None = None) -> Log:
+def read(path: Path, request: LogRequest) -> Log:
     """Read the newest run of a folder, or one file of samples."""
     files = [path] if path.is_file() else _sample_files(path)
     folders = sorted({file.parent for file in files})
@@ -74,137 +86,129 @@ def read(path: Path, filter: str | None = None) -> Log:
     notes = []
     if len(files) > len(newest):
         notes.append(f"'{path}' holds several runs; the newest of each task is read.")
-    results = _results(folders[0], {time for time, _ in newest.values()})
-    tasks = {task: _task(task, file, results, filter, notes) for task, (_, file) in newest.items()}
+    wanted = chosen_tasks(request, newest, path)
+    found, results = _results(folders[0], {newest[task][0] for task in wanted})
+    tasks = {task: _task(task, newest[task][1], results, request, notes) for task in wanted}
     version = results.get("lm_eval_version")
-    return Log(path, f"lm-eval {version}" if version else "lm-eval", tasks, tuple(notes))
+    read = (*(newest[task][1] for task in wanted), *([found] if found is not None else []))
+    return Log(path, f"lm-eval {version}" if version else "lm-eval", tasks, read, tuple(notes))
 
 
-def _results(folder: Path, times: set[str]) -> Mapping[str, Any]:
+def _results(folder: Path, times: set[str]) -> tuple[Path | None, Mapping[str, Any]]:
     """The results beside the samples: of the same time, else the newest; {} without any."""
     found = sorted(folder.glob("results_*.json"))
     same = [file for file in found if file.stem.removeprefix("results_") in times]
     for file in reversed(same or found):
         held = read_json(file)
         if isinstance(held, Mapping):
-            return held
-    return {}
-
-
-def _part(record: Mapping[str, Any], *names: str) -> Mapping[str, Any]:
-    """A record inside records; {} where it is not there."""
-    held: Any = record
-    for name in names:
-        held = held.get(name) if isinstance(held, Mapping) else None
-    return held if isinstance(held, Mapping) else {}
+            return file, held
+    return None, {}
 
 
 def _task(
-    name: str, file: Path, results: Mapping[str, Any], wanted: str | None, notes: list[str]
+    name: str, file: Path, results: Mapping[str, Any], request: LogRequest, notes: list[str]
 ) -> TaskLog:
-    config = _part(results, "configs", name)
+    config = mapping(results, "configs", name)
+    listed = [mapping(one) for one in config.get("metric_list") or ()]
+    losses = {str(one.get("metric")) for one in listed if one.get("aggregation") in LOSSES}
+    if not listed:
+        losses = set(LOSS_METRICS)
     filters = [str(one.get("name")) for one in config.get("filter_list") or () if one]
-    chosen, samples, order = wanted, [], []
+    chosen = request.filter or (filters[0] if filters else None)
+    samples, others, choices = Samples(request.named), dict[str, None](), False
     for line, record in json_lines(file):
         if not isinstance(record, Mapping) or "doc_id" not in record:
             raise InputError(f"'{file}', line {line:,}: no sample of lm-eval (it has no doc_id).")
         own = str(record.get("filter", "none"))
-        if own not in order:
-            order.append(own)
-        if chosen is None:
-            chosen = (
-                next((one for one in filters if one == own), own) if not filters else filters[0]
-            )
-        if own == chosen:
-            samples.append(_sample(record, file, line))
-            names = record.get("metrics")
-    if not samples:
+        chosen = chosen or own
+        if own != chosen:
+            others.setdefault(own)
+            continue
+        sample = _sample(record, file, line, losses, request)
+        choices |= "gold" in sample.fields
+        samples.append(sample)
+    table = samples.table() if samples else None
+    if table is None:
         raise InputError(
             f"'{file}' has no samples of the filter '{shown(chosen, 40)}'; it has: "
-            f"{', '.join(order)}. Name one of them (--filter)."
+            f"{', '.join(others) or 'no samples'}. Name one of them (--log-filter), or leave tasks "
+            "out (--log-tasks)."
         )
-    if len(order) > 1:
-        others = ", ".join(f"'{one}'" for one in order if one != chosen)
-        notes.append(f"'{name}' is scored by the filter '{chosen}' (also there: {others}).")
-    listed = [str(one.get("metric")) for one in config.get("metric_list") or () if one]
-    known = [str(one) for one in names] if isinstance(names, Sequence) else []
-    sides = _part(results, "higher_is_better", name)
-    metrics = []
-    for one in dict.fromkeys([*listed, *known, *samples[0].values]):
-        if all(one in sample.values for sample in samples):
-            ratio = all(one in sample.denominators for sample in samples)
-            metrics.append(Metric(one, _side(one, sides, ratio), ratio))
+    if others:
+        also = ", ".join(f"'{one}'" for one in others)
+        notes.append(f"'{name}' is scored by the filter '{chosen}' (also there: {also}).")
+    sides = mapping(results, "higher_is_better", name)
+    ratios = set(common_values(table, "denominator"))
+    there = common_values(table)
+    first = [str(one.get("metric")) for one in listed]
+    metrics = [
+        Metric(one, "lower" if one in losses else _side(one, sides), one in ratios)
+        for one in dict.fromkeys([*first, *there])
+        if one in there
+    ]
     settings = {key: config[key] for key in TASK_SETTINGS if key in config}
-    settings["version"] = _part(results, "versions").get(name)
-    settings["gen_kwargs"] = _part(results, "config").get("gen_kwargs") or None
+    settings["version"] = mapping(results, "versions").get(name)
+    settings["gen_kwargs"] = mapping(results, "config").get("gen_kwargs") or None
     settings |= {key: results.get(key) for key in SHA_SETTINGS}
+    # What is reported as the mean of samples, where the configuration says so.
+    means = {str(one.get("metric")) for one in listed if one.get("aggregation", "mean") == "mean"}
     reported = {}
-    for key, value in _part(results, "results", name).items():
+    for key, value in mapping(results, "results", name).items():
         metric, _, of = key.partition(",")
         said = number(value)
-        if of == chosen and said is not None and not metric.endswith("_stderr"):
+        if of == chosen and said is not None and metric in means:
             reported[metric] = said
-    ratios = {metric.name for metric in metrics if metric.has_denominator}
-    means = _mean_metrics(config)
     return TaskLog(
         name,
-        samples,
+        table,
         metrics,
         {key: value for key, value in settings.items() if value is not None},
-        {key: _part(results, "config").get(key) for key in RUN_SETTINGS},
-        positions=config.get("output_type") == "multiple_choice" or "gold" in samples[0].fields,
-        reported={
-            k: v for k, v in reported.items() if k not in ratios and (means is None or k in means)
-        },
+        {key: mapping(results, "config").get(key) for key in RUN_SETTINGS},
+        positions=config.get("output_type") == "multiple_choice" or choices,
+        reported=reported,
     )
 
 
-def _mean_metrics(config: Mapping[str, Any]) -> set[str] | None:
-    """Metrics whose report is the mean over samples; None where the configuration does not say."""
-    listed = [one for one in config.get("metric_list") or () if isinstance(one, Mapping)]
-    if not listed:
-        return set()
-    return {str(one.get("metric")) for one in listed if one.get("aggregation", "mean") == "mean"}
-
-
-def _side(name: str, sides: Mapping[str, Any], ratio: bool) -> Better | None:
-    if ratio:
-        return "lower"  # a loss per word, whatever the tool made of it
-    if name in sides and isinstance(sides[name], bool):
+def _side(name: str, sides: Mapping[str, Any]) -> Side | None:
+    if isinstance(sides.get(name), bool):
         return "higher" if sides[name] else "lower"
     return KNOWN_BETTER.get(name)
 
 
-def _sample(record: Mapping[str, Any], file: Path, line: int) -> Sample:
+def _sample(
+    record: Mapping[str, Any], file: Path, line: int, losses: set[str], request: LogRequest
+) -> Sample:
     values: dict[str, float] = {}
     denominators: dict[str, float] = {}
     listed = record.get("metrics")
     names = listed if isinstance(listed, Sequence) else [k for k in record if k not in FIXED]
-    for name in names:
+    for name in map(str, names):
         value = record.get(name)
-        if isinstance(value, Sequence) and not isinstance(value, str):
+        if name in losses and isinstance(value, Sequence) and not isinstance(value, str):
             pair = [number(one) for one in value]
             if len(pair) == 2 and pair[0] is not None and pair[1] is not None and pair[1] > 0:
-                values[str(name)], denominators[str(name)] = -pair[0], pair[1]
+                values[name], denominators[name] = -pair[0], pair[1]
         elif (found := number(value)) is not None:
-            values[str(name)] = found
-    responses = record.get("filtered_resps")
-    answer = _answer(responses)
-    fields = plain_fields(record.get("doc"))
-    gold = record.get("target")
-    if _is_choice(responses) and number(gold) is not None:
-        fields["gold"] = str(gold)
-    hashes = [record.get(f"{part}_hash") for part in ("doc", "prompt", "target")]
-    if None in hashes:
-        hashes = [record.get("doc"), record.get("arguments"), record.get("target")]
+            values[name] = -found if name in losses else found
     if not values:
         raise InputError(
             f"'{file}', line {line:,}: the sample has no number that could be audited; its metrics "
             f"are {', '.join(map(str, names)) or 'none'}."
         )
+    responses = record.get("filtered_resps")
+    answer = _answer(responses)
+    fields = plain_fields(record.get("doc"), request.named)
+    gold = record.get("target")
+    if _is_choice(responses) and number(gold) is not None:
+        fields["gold"] = str(gold)
+    # The tool's own digests where it has them; older versions log the texts alone.
+    hashes = {part: record.get(f"{part}_hash") for part in ("doc", "target", "prompt")}
+    texts = {"doc": record.get("doc"), "target": gold, "prompt": record.get("arguments")}
+    parts = texts if None in hashes.values() else hashes
     return Sample(
         example=str(record["doc_id"]),
-        asked=digest(*hashes),
+        asked=digest(parts["doc"], parts["target"]),
+        prompt=digest(parts["prompt"]),
         values=values,
         denominators=denominators,
         answer=answer,

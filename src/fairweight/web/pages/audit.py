@@ -13,9 +13,11 @@ from starlette.responses import FileResponse, Response
 from fairweight.auditing.result import at_task, variant_of
 from fairweight.errors import InputError, UnknownNameError
 from fairweight.report import sections
+from fairweight.report.brief import Brief
 from fairweight.report.figures import draw, figures
 from fairweight.report.finding import Finding, find
 from fairweight.report.members import members_of, worded
+from fairweight.report.numbers import written_in
 from fairweight.report.view_model import view
 from fairweight.report.view_tables import ShownTable, finding_tables, number_tables, results_table
 from fairweight.tables.names import known_group
@@ -85,9 +87,10 @@ def section(
     key: str, finding: Finding, said: sections.Section, most: int | None = None
 ) -> VariantSection:
     """What is said, who loses, who loses more, and what is too small (`most` rows of each)."""
-    tables = finding_tables(
-        finding, lambda by, name, task: of_item(key, "level", by=by, name=name, task=task)
-    )
+    with written_in(finding.unit):
+        tables = finding_tables(
+            finding, lambda by, name, task: of_item(key, "level", by=by, name=name, task=task)
+        )
     for name, table in tables.items():
         if most is not None and len(table.rows) > most:
             cut = f"The first {most} of {table.total:,} rows; the variant's own page has the "
@@ -136,10 +139,14 @@ def _variant_page(site: Site, item: Item, name: str) -> VariantPage:
     """The page of a variant, made once per audit."""
     result = site.audit(item)
     finding, members = find(result, name), members_of(result)
+    with written_in(finding.unit):
+        said = sections.section(finding)
     tables = list(number_tables(result, finding).values())
     own = result.results[result.results["variant"] == name]
     for title, by, metric in _TABLES:
         rows = own[own["by"] == by]
+        if metric == "accuracy" and result.primary != metric:
+            title, metric = f"By group: {finding.unit.name}", result.primary
         if metric is None:
             tables += _table(title, rows, item, members, ("variant",))
         else:
@@ -150,7 +157,7 @@ def _variant_page(site: Site, item: Item, name: str) -> VariantPage:
         item.key,
         name,
         list(result.variants),
-        section(item.key, finding, sections.section(finding)),
+        section(item.key, finding, said),
         tables,
         figure_links(item.key, name, members),
         gallery,
@@ -170,7 +177,7 @@ _METRIC: dict[By, str] = {"class": "recall", "group": "accuracy"}
 _READING = (
     "A shift is compressed minus baseline, with its interval. “Retraining alone, up to” is the "
     "noise floor: 95 % of pairs of retrained dense models move less. A dash is a number that "
-    "cannot be had; its reason is in the tooltip and the status."
+    "cannot be estimated; its reason is in the tooltip and the status."
 )
 
 
@@ -228,14 +235,15 @@ def _level_page(site: Site, item: Item, by: By, name: str | None, task: str | No
     result = site.audit(item)
     frame, members, tables = result.results, members_of(result), []
     rows = frame[frame["by"] == by]
+    main = result.primary if by == "group" else _METRIC[by]
     if name is None:  # a table per variant, the largest loss first
-        rows = at_task(rows[rows["metric"] == _METRIC[by]], result, task).assign(level=None)
+        rows = at_task(rows[rows["metric"] == main], result, task).assign(level=None)
         for variant in result.variants:
             own = rows[rows["variant"] == variant].sort_values("shift", kind="stable")
             tables += _table(variant, own, item, members, ("variant", "metric"))
     else:  # a table per metric: the confirmatory one first, all variants in each
         rows = at_task(rows[rows[by] == name], result, task)
-        for metric in sorted(rows["metric"].unique(), key=lambda m: (m != _METRIC[by], m)):
+        for metric in sorted(rows["metric"].unique(), key=lambda m: (m != main, m)):
             tables += _table(metric, rows[rows["metric"] == metric], item, members, (by, "metric"))
     leads: list[Lead] = []
     if name is not None and item.tables is not None:
@@ -250,7 +258,7 @@ def _level_page(site: Site, item: Item, by: By, name: str | None, task: str | No
                 for title, more in wanted
             ]
     return LevelPage(
-        item.key, by, name, task, list(result.tasks), _METRIC[by], tables, leads,
+        item.key, by, name, task, list(result.tasks), main, tables, leads,
         worded(_READING, members),
     )  # fmt: skip
 
@@ -295,13 +303,16 @@ def _task_page(result: AuditResult, item: Item, name: str | None) -> TaskPage:
     frame = result.results.sort_values("shift", kind="stable")
     tables: list[ShownTable] = []
     if name is None:
-        frame = frame[(frame["by"] == "overall") & (frame["metric"] == "accuracy")]
+        frame = frame[(frame["by"] == "overall") & (frame["metric"] == result.primary)]
         parts = [
             (v, frame[(frame["variant"] == v) & frame["task"].notna()]) for v in result.variants
         ]
     else:
         own = frame[frame["task"] == name]
-        parts = [(t, own[(own["by"] == by) & (own["metric"] == m)]) for t, by, m in _PARTS]
+        parts = [
+            (t, own[(own["by"] == by) & own["metric"].isin([m, result.primary])])
+            for t, by, m in _PARTS
+        ]
     for title, rows in parts:
         tables += _table(title, rows, item, members_of(result), ("metric",))
     gallery = None if item.tables is None else of_item(item.key, "examples", task=name)
@@ -403,6 +414,7 @@ class OverviewPage:
     key: str
     title: str
     has_audit: bool
+    brief: Brief | None
     baseline: str
     n_examples: int
     classes: list[str]
@@ -422,13 +434,16 @@ def overview(site: OfSite, item: OfItem) -> OverviewPage:
 
 def _overview_page(site: Site, item: Item) -> OverviewPage:
     if item.audit_json is None:
-        return OverviewPage(item.key, item.title, False, "", 0, [], [], [], [], None, [], [], [])
+        return OverviewPage(
+            item.key, item.title, False, None, "", 0, [], [], [], [], None, [], [], []
+        )
     result = site.audit(item)
     made = view(result)
     return OverviewPage(
         key=item.key,
         title=item.title,
         has_audit=True,
+        brief=made.brief,
         baseline=result.baseline,
         n_examples=result.n_examples,
         classes=list(result.classes),

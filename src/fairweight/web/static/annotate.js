@@ -55,7 +55,7 @@
     return line;
   };
 
-  const annotate = (card, verdict, label = "", note = "") => queue(async () => {
+  const annotate = (card, verdict, label = "", note = "", moved = "") => queue(async () => {
     card.classList.add("saving");
     try {
       const saved = await post("annotate", {
@@ -63,7 +63,9 @@
         annotator: name.value,
       });
       show(card, saved.given);
-      say(`Saved: ${verdict.replace("_", " ")}. ${saved.n_annotated} annotated.`);
+      const nameless = name.value.trim() ? "" : " No name was given; type yours above.";
+      const number = `${saved.n_annotated} annotated.`;
+      say(`Saved: ${verdict.replace("_", " ")}. ${number}${moved}${nameless}`);
     } finally {
       card.classList.remove("saving");
     }
@@ -91,10 +93,16 @@
     if (event.key === "u") {
       event.preventDefault();
       undo();
+    } else if (!card && (KEYS[event.key] || event.key === "n")) {
+      event.preventDefault();
+      say("No example is selected: click one, or press j.", true);
     } else if (card && KEYS[event.key]) {
       event.preventDefault();
-      annotate(card, KEYS[event.key]);
+      const verdict = KEYS[event.key];
       if (document.querySelectorAll(".card").length > 1) gallery.next();
+      const now = gallery.current();
+      const moved = now === card ? "" : ` Next: ${now.dataset.id}.`;
+      annotate(card, verdict, "", "", moved);
     } else if (card && event.key === "n") {
       event.preventDefault();
       openNote(card);
@@ -106,7 +114,7 @@
     if (!button) return;
     const inDialog = button.closest("dialog") === dialog;
     const card = inDialog ? gallery.current() : button.closest(".card") ?? gallery.current();
-    if (!card) return;
+    if (!card) return say("No example is selected: click one, or press j.", true);
     if (inDialog) {
       const field = (which) => dialog.querySelector(`[name=${which}]`).value;
       annotate(card, button.dataset.verdict, field("label"), field("note"));

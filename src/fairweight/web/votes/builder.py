@@ -20,6 +20,7 @@ from fairweight.base.files import cache_folder
 from fairweight.base.types import Progress
 from fairweight.errors import FairweightError, InputError
 from fairweight.tables.align import align
+from fairweight.tables.logs import reader_of
 from fairweight.tables.sources import find_files
 from fairweight.web.items import Item
 from fairweight.web.votes.writer import FORMAT, INDEX, write_index
@@ -56,7 +57,7 @@ def build_index(item: Item, folder: Path, progress: Progress | None = None) -> N
             # Task by task, so that only one of them is in memory.
             (from_aligned(aligned, task, positive=positive) for task in tasks_of(aligned)),
             folder,
-            cluster=item.tables.cluster,
+            cluster=next(iter(item.tables.clusters), None),
             notes=aligned.notes,
             progress=progress,
         )
@@ -65,7 +66,12 @@ def build_index(item: Item, folder: Path, progress: Progress | None = None) -> N
 def index_folder(item: Item) -> Path:
     """Where the index is kept: named by where the tables are, and by what they were like."""
     paths = [] if item.tables is None else item.tables.paths
-    files = [file for path in paths for file in find_files(path).files]
+    files: list[Path] = []
+    for path in map(Path, paths):
+        log = path.is_dir() and reader_of(path) is not None
+        files += (
+            sorted(filter(Path.is_file, path.rglob("*"))) if log else find_files(str(path)).files
+        )
     where = [str(file.resolve()) for file in files]
     stats = [Path(name).stat() for name in where]
     facts = [(n, s.st_size, s.st_mtime_ns) for n, s in zip(where, stats, strict=True)]

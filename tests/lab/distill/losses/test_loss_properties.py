@@ -27,7 +27,7 @@ Dict = dict[str, Tensor]
 
 def features(entry: DistillationLoss, seed: int) -> Dict:
     random = torch.Generator().manual_seed(seed)
-    shapes = SHAPES[entry.reads]
+    shapes: dict[str, tuple[int, ...]] = SHAPES[entry.reads]
     return {name: torch.randn(shape, generator=random) for name, shape in shapes.items()}
 
 

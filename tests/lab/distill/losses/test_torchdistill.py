@@ -141,7 +141,7 @@ def test_fsp_differs_by_pooling_and_norm() -> None:
 
     def norms(x: Dict) -> Tensor:
         pairs = zip(flows(x, adaptive_max_pool2d), flows(teacher, adaptive_max_pool2d), strict=True)
-        return sum((a - b).norm(dim=1).sum() for a, b in pairs) / 3  # type: ignore[return-value]
+        return sum((a - b).norm(dim=1).sum() for a, b in pairs) / 3
 
     theirs = peer.FSPLoss(
         {

@@ -14,6 +14,7 @@ from scipy.special import stdtrit
 from fairweight.auditing import schema
 from fairweight.auditing.compare.comparison import MIN_CLUSTERS
 from fairweight.auditing.counts.counts import sums
+from fairweight.auditing.exemplars.selection import FEWEST_EXEMPLARS
 from fairweight.auditing.explain.slices import UNSEARCHED
 from fairweight.auditing.explain.slices.candidates import (
     SAME,
@@ -37,6 +38,7 @@ from fairweight.auditing.intervals.multiplicity import benjamini_hochberg
 from fairweight.auditing.prediction_matrix import Answers
 from fairweight.base.streams import stream
 from fairweight.base.types import Floats
+from fairweight.base.wording import counted
 from fairweight.errors import InputError
 from fairweight.tables.names import grouping_name
 
@@ -361,6 +363,7 @@ def find_slices(
     alpha: float = 0.05,
     top: int = 20,
     random_state: int = 0,
+    fewest: int = FEWEST_EXEMPLARS,
 ) -> pd.DataFrame:
     """Which slices pay (or gain) in excess of everyone else when `variant` replaces the baseline?
 
@@ -385,6 +388,8 @@ def find_slices(
         Longest list.
     random_state
         Seed of the split into halves.
+    fewest
+        Examples that became wrong or right without which nothing is searched.
 
     Returns
     -------
@@ -426,7 +431,11 @@ def find_slices(
         return _frame([], [UNSEARCHED + why])
     if not change.any():
         why = f"'{variant}' and '{answers.baseline}' are right on the same examples"
-        return _frame([], [f"{UNSEARCHED}{why}, so none can pay more than another."])
+        return _frame([], [f"{UNSEARCHED}{why}, so none can lose more than another."])
+    changed = int((change != 0).sum())
+    if changed < fewest:
+        why = f"{counted(changed, 'prediction')} became wrong or right, and {fewest} are needed."
+        return _frame([], [UNSEARCHED + why])
     rng = stream(random_state, variant, f"task {answers.task or ''}", "slices")
     discovery = discovery_half(change, answers.label, answers.cluster, rng)
     clustered = answers.cluster is not None

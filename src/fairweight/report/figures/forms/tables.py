@@ -134,6 +134,40 @@ def change_map(values: Values, rows: list[str], columns: list[str]) -> Spec:
     }
 
 
+def unit_map(values: Values, rows: list[str], columns: list[str]) -> Spec:
+    """What comes back by unit and group, in points; a dot where a unit stands out."""
+    reach = max((abs(v["recovered"]) for v in values if v["recovered"] is not None), default=1.0)
+    cell = max(22, min(44, 640 // max(1, len(columns))))
+    slanted = {"labelAngle": -45, "labelLimit": 160, "orient": "top"}
+    at = {
+        "x": nominal("group", title=None, scale={"domain": columns}, axis=slanted),
+        "y": nominal("unit", title=None, scale={"domain": rows}, axis={"labelLimit": 220}),
+    }
+    color = quantitative(
+        "recovered",
+        title="points that come back",
+        scale={"domain": [-(reach or 1.0), 0, reach or 1.0], "range": DIVERGING},
+        legend={"orient": "right", "gradientLength": 120},
+    )
+    tooltip = [
+        *names("unit", "group"),
+        *numbers("+.2f", recovered="comes back", low="from", high="to", loss="full compression"),
+    ]
+    layers = [
+        layer("rect", {**at, "color": color, "tooltip": tooltip}),
+        layer("point", at, where="datum.out", filled=True, size=30, color="black", yOffset=-6),
+    ]
+    if len(columns) <= READABLE:
+        written = {**at, "text": quantitative("recovered", format="+.1f")}
+        layers.append(layer("text", written, fontSize=9, dy=4))
+    return {
+        "width": {"step": cell},
+        "height": {"step": 24},
+        "data": {"values": values},
+        "layer": layers,
+    }
+
+
 def rate_map(absolute: Values, change: Values, rows: list[str], columns: list[str]) -> Spec:
     """Rates as text beside their changes, which are coloured: orange where errors rise."""
     found = (abs(c["change"]) for c in change if c["change"] is not None)

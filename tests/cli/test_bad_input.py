@@ -783,3 +783,28 @@ def test_empty_names(refuse: Callable[..., str]) -> None:
     name = csv(wide_frame())
     said(refuse("audit", ""), "empty")
     said(refuse("audit", name, out=""), "--out")
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("explain",),
+        ("exemplars",),
+        ("preflight",),
+        ("choose", "--objective", "accuracy"),
+    ],
+)
+def test_numbers_are_refused_where_right_and_wrong_are_needed(
+    refuse: Callable[..., str], command: tuple[str, ...]
+) -> None:
+    frame = pd.DataFrame(
+        {
+            "example_id": np.arange(60),
+            "sex": np.tile(["f", "m"], 30),
+            "dense": np.linspace(0.0, 1.0, 60),
+            "int8": np.linspace(0.1, 1.1, 60),
+        }
+    )
+    models = ("--outcome", "dense=dense", "--outcome", "int8=int8", "--better", "lower")
+    sentence = refuse(command[0], csv(frame), *models, "--groups", "sex", *command[1:])
+    said(sentence, "is a number", "fairweight audit", "labels and predictions")

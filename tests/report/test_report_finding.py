@@ -390,7 +390,9 @@ def test_sentences_say_what_the_summary_must(result: AuditResult) -> None:
     assert any("sex=Female" in line and ", 1,1" in line for line in said["loses"])
     assert not any(line.startswith("class 3:") for line in said["loses"])  # it stands above
     assert said["ruled out"][0].startswith("A loss beyond 2 points is ruled out for 2 of 19 ")
-    assert said["cannot tell"][0].startswith("Too few examples to find a loss of 2 points reliably: ")
+    assert said["cannot tell"][0].startswith(
+        "Too few examples to find a loss of 2 points reliably: "
+    )
     assert "needed" in said["cannot tell"][0]
     assert "n = 3 < 10" in said["cannot tell"][1]
     assert "not about the method that made them" in said["scope"][0]

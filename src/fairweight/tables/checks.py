@@ -22,7 +22,7 @@ from fairweight.tables.connection import (
 from fairweight.tables.identity import SHOWN_EXAMPLES, named
 from fairweight.tables.names import split_grouping
 from fairweight.tables.sources import Source
-from fairweight.tables.spec import TEXTS, TableSpec
+from fairweight.tables.spec import TEXTS, OutcomeRole, TableSpec
 
 if TYPE_CHECKING:
     import duckdb
@@ -254,6 +254,21 @@ def check_values(
         binary=outcome and not result["other"] and not any(f"d{n}" in kinds for n in numbers),
         shared_denominator=not result["unshared"],
     )
+
+
+def refuse_without_classes(role: OutcomeRole | None, *, labelled: bool) -> None:
+    """Refuse what asks which predictions are right, where there are numbers or no labels."""
+    if role is not None and not role.binary:
+        raise InputError(
+            f"'{role.name}' is a number, and this command needs to know which predictions are "
+            "right. Numbers can be audited, gated, counted and reported (fairweight audit, gate, "
+            "count, report); here give labels and predictions, or an outcome of 0 and 1."
+        )
+    if not labelled and role is None:
+        raise InputError(
+            "This command needs to know which predictions are right, and there are no labels. "
+            "Without labels use fairweight audit --unlabelled; here name the labels (--label)."
+        )
 
 
 def refuse_too_many(examples: int) -> None:

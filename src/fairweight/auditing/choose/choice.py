@@ -47,6 +47,7 @@ from fairweight.base.types import Progress
 from fairweight.errors import InputError
 from fairweight.specs.audit import AuditOptions
 from fairweight.tables.align import Aligned, align
+from fairweight.tables.checks import refuse_without_classes
 from fairweight.tables.spec import TableSpec, sources_of
 
 # What a choice is made on: counts of tables or of cubes, and what stands beside them.
@@ -89,6 +90,7 @@ def _counted(
     notes: Sequence[str] = (),
 ) -> ChoiceData:
     """The cube with how it is to be measured; classes and positives are checked."""
+    refuse_without_classes(cube.outcome and cube.outcome.role, labelled=cube.labelled)
     said = [*notes, *cube.notes, *of_cube(cube).check(baseline, force=tables.force)]
     setting = Setting(
         baseline=baseline,

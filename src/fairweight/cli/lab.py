@@ -5,7 +5,7 @@ What `compress` shares with it is here too.
 
 from __future__ import annotations
 
-from itertools import count
+from itertools import chain, count
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 
@@ -316,9 +316,9 @@ def place_of(
             )
         return place
     plain_name(called, "The variant's name, which becomes the folder's (give --out),")
-    names = (f"{called}-{seed}{more}{suffix}" for more in ("", *(f"-{n}" for n in count(2))))
-    free = (folder / name for name in names)
-    return next(place for place in free if overwrite or not _is_model(place))
+    further = chain([""], (f"-{number}" for number in count(2)))
+    places = (folder / f"{called}-{seed}{more}{suffix}" for more in further)
+    return next(place for place in places if overwrite or not _is_model(place))
 
 
 def _is_model(place: Path) -> bool:

@@ -48,7 +48,7 @@ def test_train_compress_predict_audit(run: Run, models: Path, no_page: None) -> 
         ("--method", "int8-static"),
     ):
         told = run("compress", "models/dense-0", *words).done().out
-        assert "accurate on the examples held out" in told
+        assert "accurate on the held-out examples" in told
         assert "Written to models" in told
     assert sorted(path.name for path in models.iterdir()) == [
         "1-of-4-0", "dense-0", "global-magnitude-90-0", "int8-static-0.onnx",

@@ -21,6 +21,7 @@ from fairweight import metrics as public
 from fairweight.auditing.counts.counts import Counts
 from fairweight.auditing.metrics import metric, metrics, register, unregister
 from fairweight.auditing.metrics.amplification import Sides
+from fairweight.auditing.metrics.outcomes import OUTCOMES
 from fairweight.auditing.metrics.registry import Metric
 from fairweight.auditing.metrics.scores import ScoreColumn
 
@@ -66,6 +67,7 @@ def test_every_metric_can_be_called_on_arrays_or_belongs_to_an_audit() -> None:
         "heterogeneity",
         "heterogeneity_within_classes",
         "class_impact",
+        *OUTCOMES,
     }
 
 
@@ -76,7 +78,8 @@ def test_every_metric_is_documented(entry: Metric) -> None:
     assert entry.low < entry.high
     assert entry.by
     assert entry.function.__doc__
-    assert (entry.event is not None) == (entry.kind == "rate")
+    if entry.kind != "outcome":  # of which shares are events, and numbers are not
+        assert (entry.event is not None) == (entry.kind == "rate")
     if entry.name not in GAPS:  # made by one function, whose example is `level_range`
         assert ">>>" in entry.function.__doc__
 

@@ -74,7 +74,7 @@ def test_who_gains_and_who_loses_is_named(again: Reaudit) -> None:
         "town=west": "cannot tell",
     }
     helped, worse, left = mitigation_sentences(again.mitigation, "thresholds")
-    assert helped.startswith(f"{NEW} against small: it ")
+    assert helped.startswith(f"{NEW} against small: no clear improvement of threshold bias")
     assert "town=south: accuracy 70.0 % → 50.0 %" in worse
     assert "north" not in worse.split("overall")[0].split(";")[0]
     assert left.startswith(f"{NEW} against dense: worse in")

@@ -391,7 +391,7 @@ def test_a_group_does_not_pass_because_its_wrong_rows_are_dropped(run: Run, poli
     tables["int8"] = tables["int8"][tables["int8"]["example_id"] >= 25]
     gated(run, tables, code=cli.BAD_INPUT)
     told = gated(run, tables, "--missing", "drop", code=cli.CANNOT_TELL)
-    assert "sex=Female (n = 295): loss may be up to 8.7 points; limit 2." in told
+    assert "sex=Female (n = 295): loss may be up to 8.7 points; limit 2; " in told
     assert "25 examples left out count as errors" in told
     female, male = json.loads(Path("gate.json").read_text())["endpoints"]
     assert (female["decision"], male["decision"]) == ("cannot tell", "pass")

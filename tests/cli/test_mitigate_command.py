@@ -57,7 +57,7 @@ def rule_of(kind: str, *, first: int = 0, **held: object) -> None:
 @pytest.mark.usefixtures("tables", "no_page")
 def test_thresholds_are_written_applied_and_judged(run: Run) -> None:
     told = run("mitigate", "thresholds", "test.parquet", "--validation", "val.parquet", *FEW).done()
-    assert "small+thresholds against small: it helps, threshold bias" in told.out
+    assert "small+thresholds against small: it helps: threshold bias" in told.out
     out = Path("fairweight-thresholds")
     rule = json.loads((out / "thresholds.json").read_text())
     (member,) = rule["members"]

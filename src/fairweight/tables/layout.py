@@ -33,7 +33,10 @@ from fairweight.tables.sources import Source
 from fairweight.tables.spec import Columns, TableSpec
 
 # Where the column of predictions, or of outcomes, is named.
-_PLACE = {False: "--prediction-column (prediction=)", True: "--outcome (outcome=)"}
+_PLACE = {
+    False: "--prediction-column (prediction=), or a column per model with --prediction NAME=COLUMN",
+    True: "--outcome (outcome=)",
+}
 _WIDE = {False: "--prediction NAME=COLUMN (predictions=)", True: "--outcome NAME=COLUMN (outcome=)"}
 ALONE = "dense"  # what a model is called that nobody named
 

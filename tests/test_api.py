@@ -129,7 +129,7 @@ def test_audit_may_be_called_twice_and_shows_itself(audit: fw.Audit) -> None:
     label = [0, 1] * 10
     for _ in range(2):
         made = fw.audit(label, {"dense": label, "int8": label}, n_boot=20)
-    assert repr(made).startswith("<Audit of int8 against dense: 20 examples")
+    assert repr(made).startswith("<Audit of int8 against dense, 20 examples: No loss is shown")
     assert "<" in audit._repr_html_()
 
 

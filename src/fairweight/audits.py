@@ -189,7 +189,7 @@ class Audit:
             with 5 % / looks.
         """
         from fairweight.auditing.gate.verdict import decide
-        from fairweight.report.notebook import ShownVerdict
+        from fairweight.report.verdict import ShownVerdict
 
         verdict = decide(self.result, checked_policy(policy), require, looks=looks, log=log)
         return ShownVerdict.of(verdict)

@@ -38,8 +38,8 @@ HOSTILE = {
     "sex": "sex.of[person]",
 }
 POWER_COLUMNS = (
-    "variant", "task", "metric", "by", "group", "class", "n", "discordance", "n_family",
-    "min_detectable_shift", "reference_shift", "n_needed", "largest_loss", "status",
+    "variant", "task", "metric", "by", "group", "class", "n", "discordance", "design_effect",
+    "n_family", "min_detectable_shift", "reference_shift", "n_needed", "largest_loss", "status",
 )  # fmt: skip
 MARGIN = 0.02
 
@@ -142,7 +142,7 @@ def build(
                 need = 0.08 * (2.8 + 0.2 * math.log(m)) ** 2 / 0.02**2
                 one = dict.fromkeys(POWER_COLUMNS)
                 one |= {"variant": variant, "metric": metric, "by": by, "n": size, "n_family": m}
-                one |= {"discordance": 0.08, "reference_shift": 0.02, "status": "ok", **where}
+                one |= {"discordance": 0.08, "design_effect": 1.0, "reference_shift": 0.02, "status": "ok", **where}
                 one["n_needed"] = math.ceil(need)
                 one["largest_loss"] = max(0.0, -reach)
                 detectable = 0.02 * math.sqrt(need / size)

@@ -75,7 +75,7 @@ def test_counts_of_any_type(counts: Any) -> None:
         ([4, float("nan"), 2, 1], "1 value is missing"),
         ([4, float("inf"), 2, 1], "1 value is too large (such as 'inf')"),
         (["4", "many", "2", "1"], "1 value is no number (such as 'many')"),
-        (["4", "nan", "2", "1"], "1 value is missing (such as 'nan')"),
+        (["4", "nan", "2", "1"], "1 value is missing"),
         ([True, False, True, True], "holds no numbers (type boolean)"),
         ([[4], [3], [2], [1]], "holds no numbers (type bigint[])"),
         ([0, 0, 0, 0], "is 0 in every row"),

@@ -134,7 +134,7 @@ def provenance_lines(result: AuditResult) -> list[OriginLine]:
         OriginLine("command", (command,), origin.command is not None),
         OriginLine("inputs", tuple(inputs) or ("—",), True),
         OriginLine("random state", (str(origin.options.get("random_state", "—")),)),
-        OriginLine("options", (", ".join(f"{k} = {v}" for k, v in options.items()) or "—",)),
+        OriginLine("options", ("; ".join(f"{k} = {v}" for k, v in options.items()) or "—",)),
     ]
     pairs = tuple(f"{variant}: {_PAIRING.get(how, how)}" for variant, how in result.pairing.items())
     if pairs:

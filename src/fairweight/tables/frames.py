@@ -394,7 +394,10 @@ def _class_shares(
     None for predictions. Classes are `score_classes`, else the columns of a frame, else the labels
     in sorted order, which is scikit-learn's.
     """
-    array = given.to_numpy() if hasattr(given, "to_numpy") else np.asarray(given)
+    try:
+        array = given.to_numpy() if hasattr(given, "to_numpy") else np.asarray(given)
+    except ValueError:  # rows of different lengths are no matrix
+        return None
     if array.ndim != 2 or array.dtype.kind != "f" or array.shape[1] < 2 or not len(array):
         return None
     inside = bool(((array >= 0) & (array <= 1)).all())

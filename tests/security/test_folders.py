@@ -359,7 +359,7 @@ def test_an_input_among_the_files_of_an_output(audited: Path, refused: Refused) 
         (("predict", "m", "--out", "mine.txt"), ("mine.txt",)),
         (("predict", "m", "--variants", "mine.txt"), ("mine.txt",)),
         (("predict", "m", "--train-table", "mine.txt"), ("mine.txt",)),
-        (("train", "--epochs", "1", "--out", "."), ("model.json",)),
+        (("train", "--epochs", "1", "--out", "."), ("weights.safetensors",)),
         (("similarity", "m", "m", "--out", "mine.json"), ("mine.json",)),
         (("study", "export", "mine.csv"), ("mine.csv",)),
         (("study", "claims", "characterising-bias", "--out", "mine.md"), ("mine.md",)),

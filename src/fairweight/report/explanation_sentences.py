@@ -127,10 +127,10 @@ def sentences_by_variant(result: AuditResult) -> dict[str | None, list[str]]:
             for name, frame in result.explanations.items()
         }
         said[variant] = [
-            *unit_sentences(tables.get("sensitivity")),
-            *mixed_sentences(result.explanations.get("mixed_precision")),
             *_about_exemplars(tables, alpha, members),
             *_about_losses(tables, variant, alpha, result.notes),
+            *unit_sentences(tables.get("sensitivity")),
+            *mixed_sentences(result.explanations.get("mixed_precision")),
         ]
     said[None] = [*_about_classes(result), *similarity_sentences(result)]
     return {whose: sentences for whose, sentences in said.items() if sentences}

@@ -207,7 +207,7 @@ def test_which_models_are_asked(model: Path, tmp_path: Path) -> None:
             model_files(words)
     nameless = tmp_path / "net.pt2"
     nameless.touch()
-    with pytest.raises(InputError, match="does not say what it is called"):
+    with pytest.raises(InputError, match="has no variant name"):
         model_files([str(nameless)])
     with pytest.raises(InputError, match="No model says what data"):
         data_of(model_files([f"a={nameless}"]))

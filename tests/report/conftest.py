@@ -142,7 +142,13 @@ def build(
                 need = 0.08 * (2.8 + 0.2 * math.log(m)) ** 2 / 0.02**2
                 one = dict.fromkeys(POWER_COLUMNS)
                 one |= {"variant": variant, "metric": metric, "by": by, "n": size, "n_family": m}
-                one |= {"discordance": 0.08, "design_effect": 1.0, "reference_shift": 0.02, "status": "ok", **where}
+                one |= {
+                    "discordance": 0.08,
+                    "design_effect": 1.0,
+                    "reference_shift": 0.02,
+                    "status": "ok",
+                    **where,
+                }
                 one["n_needed"] = math.ceil(need)
                 one["largest_loss"] = max(0.0, -reach)
                 detectable = 0.02 * math.sqrt(need / size)

@@ -202,7 +202,8 @@ def from_aligned(
 
 def from_cube(cube: Cube, baseline: str, task: str | None = None) -> Answers:
     """The answers that were counted: every cell as often as it occurs, without identities."""
-    refuse_without_classes(cube.outcome and cube.outcome.role, labelled=cube.labelled)
+    role = None if cube.outcome is None else cube.outcome.role
+    refuse_without_classes(role, labelled=cube.labelled)
     part = cube.of_task(task)
     code = _code_type(len(part.classes))
     repeated = np.repeat(np.arange(part.n_cells), part.count)

@@ -57,7 +57,9 @@ def fragment(result: AuditResult) -> str:
                 f"<td {LEFT}{across}>{'<br>'.join(map(escape, lines))}</td>" for lines in columns
             )
             rows.append(f"<th {LEFT}>{escape(heading)}</th>{cells}")
-        parts.append(f"<details><summary>{escape(section.pair)}</summary>{html_table(rows)}</details>")
+        parts.append(
+            f"<details><summary>{escape(section.pair)}</summary>{html_table(rows)}</details>"
+        )
     if len(made.sections) > MAX_VARIANTS:
         more = count(len(made.sections) - MAX_VARIANTS)
         parts.append(f"<p>{more} more variants: see the report.</p>")

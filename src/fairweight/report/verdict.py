@@ -33,9 +33,7 @@ class ShownVerdict(Verdict):
                 cells = (subject(row), deciding_bound(row), row["decision"])
                 table.append("".join(f"<td {LEFT}>{escape(str(cell))}</td>" for cell in cells))
             more = len(held) - MAX_ROWS
-            left = (
-                f"<p {SMALL}>{count(more)} more: see <code>.rows</code>.</p>" if more > 0 else ""
-            )
+            left = f"<p {SMALL}>{count(more)} more: see <code>.rows</code>.</p>" if more > 0 else ""
             parts.append(
                 f"<details{'' if len(self.variants) > 1 else ' open'}><summary>{escape(variant)}"
                 f"</summary>{html_table(table)}{left}</details>"

@@ -90,7 +90,8 @@ def _counted(
     notes: Sequence[str] = (),
 ) -> ChoiceData:
     """The cube with how it is to be measured; classes and positives are checked."""
-    refuse_without_classes(cube.outcome and cube.outcome.role, labelled=cube.labelled)
+    role = None if cube.outcome is None else cube.outcome.role
+    refuse_without_classes(role, labelled=cube.labelled)
     said = [*notes, *cube.notes, *of_cube(cube).check(baseline, force=tables.force)]
     setting = Setting(
         baseline=baseline,

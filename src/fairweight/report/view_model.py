@@ -118,7 +118,7 @@ def scale_of(values: Iterable[float]) -> Scale:
     """A scale that holds these values and 0, with a little room.
 
     >>> scale_of([-0.08, float("nan"), 0.01])
-    Scale(low=-0.0845, high=0.0145)
+    Scale(low=-0.0845, high=0.0145, factor=100)
     """
     known = [0.0, *(v for v in values if not missing(v) and math.isfinite(v))]
     low, high = min(known), max(known)

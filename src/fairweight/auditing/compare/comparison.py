@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from fairweight.auditing.compare.retraining import retraining
 from fairweight.auditing.counts.counts import Counts, sums
-from fairweight.auditing.counts.cube import Cube, compact, with_own_classes
+from fairweight.auditing.counts.cube import Cube, compact, summed, with_own_classes
 from fairweight.auditing.counts.groupings import Grouping, groupings, whole
 from fairweight.auditing.metrics.registry import Event
 from fairweight.auditing.pairing import Pairing, Parents, pair_members
@@ -258,13 +258,9 @@ def comparison(
             vector=None if scores.vector is None else scores.vector[:, members],
             rank=None if scores.rank is None else scores.rank[:, members],
         )
-    outcome = projected.outcome
-    if outcome is not None:
-        outcome = replace(
-            outcome,
-            numerator=None if outcome.numerator is None else outcome.numerator[:, members],
-            denominator=None if outcome.denominator is None else outcome.denominator[:, members],
-        )
+    outcome = None if projected.outcome is None else projected.outcome.of_members(members)
+    if loose and outcome is not None and outcome.sums is not None and projected.unit is not None:
+        outcome = replace(outcome, sums=outcome.sums.of_single_examples())
     projected = replace(
         projected,
         outcome=outcome,
@@ -274,7 +270,11 @@ def comparison(
         unit=None if loose else projected.unit,
         unit_names=() if loose else projected.unit_names,
     )
-    projected = compact(with_own_classes(projected))
+    projected = with_own_classes(projected)
+    # Of one pair sums are enough; populations keep their numbers.
+    if outcome is not None and outcome.numerator is not None:
+        projected = summed(projected, baseline)
+    projected = compact(projected)
     return Comparison(
         variant=variant,
         task=task,

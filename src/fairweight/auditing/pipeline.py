@@ -137,7 +137,12 @@ def run(
             )
             done += 1
     blocks = [b for part in made for b in part.blocks]
-    if cube.tasks and cube.outcome is not None:
+    if cube.tasks and cube.second_unit is not None:
+        notes.append(
+            "No mean over tasks: it is not estimable with two cluster columns. Give one --cluster "
+            "(cluster=) to have it."
+        )
+    elif cube.tasks and cube.outcome is not None:
         for variant in request.variants:
             parts = [part for part in made if part.variant == variant]
             shared = cube.n_examples < cube.count.sum()  # tasks have examples in common
@@ -254,7 +259,7 @@ def _compare(
     positive: int | None,
     training: TrainingCounts | None,
     parents: Parents,
-    signs: Signs,
+    signs: Signs | None,
     fixed_side: str | None,
 ) -> Compared:
     """All rows of one variant on one task, those of scores too."""
@@ -371,6 +376,13 @@ def _closing_notes(
                 f"{shlex.quote(part.label_classes[-1])} (positive=)."
             )
             break
+    common = {*cube.unit_names} & {*cube.second_unit_names}
+    if common:
+        notes.append(
+            f"{len(common):,} clusters have the same name in both cluster columns. Examples are "
+            "bound by the name in one column or the other, not across: if one person stands in "
+            "both, limits are too narrow by what such examples share."
+        )
     for column in cube.columns:
         if None in column.values:
             missing = int(cube.count[column.code == column.values.index(None)].sum())

@@ -37,8 +37,10 @@ from fairweight.auditing.compare.linear import (
     RowTotals,
     enough_units,
     entries_of,
+    fewest,
     linear_rates,
     rate_limits,
+    units_name,
 )
 from fairweight.auditing.compare.retraining import context, difference
 from fairweight.auditing.compare.rows import Built, build, scopes
@@ -53,7 +55,9 @@ from fairweight.auditing.intervals.excess import excess_interval, excess_test
 from fairweight.auditing.intervals.proportion import tango, tango_test
 from fairweight.auditing.intervals.ratio import (
     N_CHANGED,
+    CrossedShift,
     RatioExcess,
+    RatioMoments,
     RatioShift,
     RatioSums,
     UsualChange,
@@ -61,6 +65,7 @@ from fairweight.auditing.intervals.ratio import (
     min_detectable_change,
     products_of,
 )
+from fairweight.auditing.intervals.units import crossed_variance
 from fairweight.auditing.metrics.outcomes import KINDS
 from fairweight.auditing.metrics.registry import Metric, metric
 from fairweight.base.types import Floats, Limits
@@ -121,7 +126,22 @@ class UnitTotals:
 
     rows: RatioSums
     others: RatioSums
-    factor: Floats | float  # of the half-widths of the excess, where clusters lie on both sides
+    together: Floats | None = None  # Σ (U_g − U_o)², U what a unit adds to either side's shift
+    apart: Floats | None = None  # Σ U_g² + Σ U_o²; None where no unit lies on both sides
+
+    @staticmethod
+    def factor(parts: Sequence[UnitTotals]) -> Floats | float:
+        """Of the half-widths of the excess, where clusters lie on both sides."""
+        if all(part.together is None for part in parts):
+            return 1.0
+        both = []
+        for part in parts:
+            here, there = (side.influence() for side in (part.rows, part.others))
+            squares = part.rows.product_of(here, here) + part.others.product_of(there, there)
+            both.append((squares if part.together is None else part.together,
+                         squares if part.apart is None else part.apart))  # fmt: skip
+        found = np.sqrt(ratio(*(crossed_variance(totals_) for totals_ in zip(*both, strict=True))))
+        return np.where(np.isfinite(found), found, 1.0)
 
 
 def pair_sums(c: Comparison) -> OutcomeSums:
@@ -177,7 +197,6 @@ def unit_totals(c: Comparison, code: NDArray[np.int64], n_rows: int) -> UnitTota
                 others(examples), others(moved), products.sum(axis=0) - products,
                 others(examples), others(den), centre,
             ),
-            1.0,
         )  # fmt: skip
     # A cluster's totals in a row; what it has elsewhere belongs to the others.
     e = entries_of(c, np.arange(cube.n_cells), code, n_rows)
@@ -208,7 +227,7 @@ def unit_totals(c: Comparison, code: NDArray[np.int64], n_rows: int) -> UnitTota
         others(examples), others(den), centre,
     )  # fmt: skip
     if not partial.any():
-        return UnitTotals(rows, rest, 1.0)
+        return UnitTotals(rows, rest)
 
     of_rows, of_rest = rows.influence(), rest.influence()
     here, there = (of_rows[:, e.row] * own).sum(axis=0), (of_rest[:, e.row] * left).sum(axis=0)
@@ -218,8 +237,7 @@ def unit_totals(c: Comparison, code: NDArray[np.int64], n_rows: int) -> UnitTota
     elsewhere = np.maximum(every - e.total(as_rest**2), 0.0)
     together = elsewhere + e.total((here - there) ** 2)
     apart = elsewhere + e.total(here**2 + there**2)
-    factor = np.sqrt(ratio(together, apart))
-    return UnitTotals(rows, rest, np.where(np.isfinite(factor), factor, 1.0))
+    return UnitTotals(rows, rest, together, apart)
 
 
 def by_row(row: NDArray[np.int64], n_rows: int, amount: Floats | None = None) -> csr_array:
@@ -228,10 +246,24 @@ def by_row(row: NDArray[np.int64], n_rows: int, amount: Floats | None = None) ->
     return coo_array((amount, (row, np.arange(len(row)))), shape=(n_rows, len(row))).tocsr()
 
 
+def pool_of(c: Comparison, rho: float = 1.0) -> RatioMoments:
+    """All units of the variant and task."""
+    return unit_totals(c, np.zeros(c.cube.n_cells, dtype=np.int64), 1).rows.moments(rho)
+
+
 def usual_change(c: Comparison, rho: float = 1.0) -> UsualChange:
-    """What a change is like in the whole variant and task."""
-    everyone = np.zeros(c.cube.n_cells, dtype=np.int64)
-    return UsualChange.of(unit_totals(c, everyone, 1).rows.moments(rho))
+    """What a change is like in the whole variant and task; of two cluster columns the fewer."""
+    return UsualChange.of(min((pool_of(x, rho) for x in c.bindings[:2]), key=lambda p: p.n[0]))
+
+
+def shifts_of(c: Comparison, totals: Sequence[RatioSums], rho: float = 1.0) -> RatioShift:
+    """Shifts of rows from their sums in each way of binding examples."""
+    return CrossedShift.of(
+        [
+            RatioShift(totals_.moments(rho), UsualChange.of(pool_of(x, rho)))
+            for x, totals_ in zip(c.bindings, totals, strict=True)
+        ]
+    )
 
 
 SKEWED, FEW_EXAMPLES = 1.0, 300  # beyond this skewness, below so many examples: no verdict
@@ -242,19 +274,22 @@ def _ratio_family(c: Comparison, entry: Metric, grouping: Grouping, kind: str) -
     cube, held = c.cube, pair_sums(c)
     assert cube.outcome is not None
     code, n_rows = grouping.code.astype(np.int64), len(grouping.levels)
-    totals, usual = unit_totals(c, code, n_rows), usual_change(c)
-    rows, rest = totals.rows.moments(), totals.others.moments()
-    examples = totals.rows.examples
+    ways = [unit_totals(x, code, n_rows) for x in c.bindings]
+    pools = [pool_of(x) for x in c.bindings[:2]]
+    changed = min(float(pool.changed[0]) for pool in pools)
+    shift = shifts_of(c, [way.rows for way in ways])
+    others = shifts_of(c, [way.others for way in ways])
+    rows, examples = shift.rows, ways[0].rows.examples
     slots, nothing = slots_of(c, grouping, kind), np.full(n_rows, np.nan)
-    enough = enough_units(c, totals.rows.n)
-    both = enough & enough_units(c, totals.others.n)
-    shift, others = RatioShift(rows, usual), RatioShift(rest, usual)
+    units = fewest([way.rows.n for way in ways])
+    enough = enough_units(c, units)
+    both = enough & enough_units(c, fewest([way.others.n for way in ways]))
     p = shift.p_value()
-    how = f"ratio of sums: t with skewness over {'clusters' if c.clustered else 'examples'}"
+    how = f"ratio of sums: t with skewness over {units_name(c)}"
     shifts = Estimate.closed(
         rows.shift, limits_where(enough, shift.limits), np.where(enough, p, np.nan)
     )
-    found = RatioExcess(shift, others, totals.factor)
+    found = RatioExcess(shift, others, UnitTotals.factor(ways))
     excess = Estimate.closed(nothing, limits_where(enough, None), nothing)
     if kind != "overall":
         excess = Estimate.closed(
@@ -263,11 +298,11 @@ def _ratio_family(c: Comparison, entry: Metric, grouping: Grouping, kind: str) -
     state = status(c, examples, slots.clusters)
     sized = np.asarray(state == "ok")
     span = cube.outcome.role.range
-    if usual.changed < N_CHANGED and span is not None and c.closed_form:
+    if changed < N_CHANGED and span is not None and c.closed_form:
         shifts, excess = _bounded_family(c, code, n_rows, span, kind)
         how, p = "range × Tango", np.asarray(shifts.p)
-    elif usual.changed < N_CHANGED:
-        state[sized] = f"not_estimable: too few changed values ({usual.changed:.0f})"
+    elif changed < N_CHANGED:
+        state[sized] = f"not_estimable: too few changed values ({changed:.0f})"
     state[sized & np.isnan(rows.shift)] = "not_estimable: no denominator"
     churn = ratio(
         sums(code, held.changed_weight[:, COMPRESSED], n_rows), sums(code, cube.amount, n_rows)
@@ -277,18 +312,19 @@ def _ratio_family(c: Comparison, entry: Metric, grouping: Grouping, kind: str) -
         own, sizes = by_row(code, n_rows, cube.amount), cube.outcome.denominator
         below = own @ (np.ones_like(cube.outcome.numerator) if sizes is None else sizes)
         members = ratio((own @ cube.outcome.numerator).T, below.T)
-    pool = unit_totals(c, np.zeros(len(code), np.int64), 1).rows.moments()
-    skewness = float(ratio(pool.third * np.sqrt(pool.n), pool.second**1.5).item())
-    unsafe = cube.count.sum() < FEW_EXAMPLES and abs(skewness) > SKEWED
+    skewness = max(
+        abs(float(ratio(pool.third * np.sqrt(pool.n), pool.second**1.5).item())) for pool in pools
+    )
+    unsafe = cube.count.sum() < FEW_EXAMPLES and skewness > SKEWED
     return Family(
         entry,
         slots,
         examples,
-        _side(c, totals.rows, "compressed"),
-        _side(c, totals.rows, "baseline"),
+        _side(c, [way.rows for way in ways], "compressed"),
+        _side(c, [way.rows for way in ways], "baseline"),
         shifts,
         excess,
-        n_clusters=totals.rows.n if cube.unit_is_cluster else nothing,
+        n_clusters=units if cube.unit_is_cluster else nothing,
         status=state,
         sized=sized,
         interval=how,
@@ -342,23 +378,27 @@ def _bounded_family(
     )
 
 
-def _side(c: Comparison, rows: RatioSums, side: str) -> Estimate:
+def _side(c: Comparison, ways: Sequence[RatioSums], side: str) -> Estimate:
     """A model's own ratio with linearised limits, cut at the range where it was said."""
     assert c.cube.outcome is not None
-    centre, changed = rows.centre, float(side == "compressed")
+    centre, changed = ways[0].centre, float(side == "compressed")
     num, den = (1.0, changed, 0.0, -changed * centre), (0.0, 0.0, 1.0, changed)
-    t = RowTotals(
-        rows.sum_of(num), rows.sum_of(den), rows.product_of(num, num), rows.product_of(num, den),
-        rows.product_of(den, den),
-    )  # fmt: skip
+    totals = [
+        RowTotals(
+            rows.sum_of(num), rows.sum_of(den), rows.product_of(num, num),
+            rows.product_of(num, den), rows.product_of(den, den),
+        )
+        for rows in ways
+    ]  # fmt: skip
     low, high = c.cube.outcome.role.range or (-np.inf, np.inf)
-    limits = rate_limits(c, t, rows.n, (low - centre, high - centre), is_event=False)
+    both = [(t, rows.n) for t, rows in zip(totals, ways, strict=True)]
+    limits = rate_limits(c, both, (low - centre, high - centre), is_event=False)
 
     def moved(alpha: float | Floats) -> Limits:
         below, above = limits(alpha)
         return below + centre, above + centre
 
-    return Estimate.closed(t.rate + centre, moved)
+    return Estimate.closed(totals[0].rate + centre, moved)
 
 
 def _linear_outcomes(c: Comparison, grouping: Grouping, kind: str) -> Outcomes:
@@ -440,14 +480,13 @@ def recovery_limits(
     What they are compared with, 0, is there (ρ − 1) R_b.
     """
     found: dict[str | None, tuple[Floats, Floats]] = {}
-    usual = usual_change(c, rho)
     for grouping in groupings_of(c, kind):
         code, n_rows = grouping.code.astype(np.int64), len(grouping.levels)
-        totals = unit_totals(c, code, n_rows)
-        rows = totals.rows.moments(rho)
-        low, high = RatioShift(rows, usual).limits(levels[:, None])
-        moved = (rho - 1) * rows.baseline
-        enough = enough_units(c, totals.rows.n)
+        ways = [unit_totals(x, code, n_rows).rows for x in c.bindings]
+        shift = shifts_of(c, ways, rho)
+        low, high = shift.limits(levels[:, None])
+        moved = (rho - 1) * shift.rows.baseline
+        enough = enough_units(c, fewest([way.n for way in ways]))
         for i, name in enumerate(slots_of(c, grouping, kind).group):
             if enough[i]:
                 found[name] = low[:, i] + moved[i], high[:, i] + moved[i]

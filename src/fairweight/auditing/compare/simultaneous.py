@@ -112,8 +112,10 @@ def draw_signs(
     variants: Sequence[str],
     grouping_names: Sequence[str],
     options: Options,
-) -> Signs:
-    """Random signs of all families of an audit at once.
+) -> Signs | None:
+    """Random signs of all families of an audit at once; None where they are not defined.
+
+    An example that clusters bind in two ways would need the signs of both.
 
     Notes
     -----
@@ -123,6 +125,8 @@ def draw_signs(
     that are alike in everything share a binomial number of signs. Clusters get one sign each, for
     the sum of their scores.
     """
+    if cube.second_unit is not None:
+        return None
     if cube.outcome is not None and not cube.outcome.role.binary:
         # Variant by variant: the same signs for examples, normal numbers of their own.
         parts = [

@@ -149,6 +149,8 @@ class Cube:
     ] = ()  # examples that are not in the cells, so that none can hide
     outcome: OutcomeCells | None = None  # None: classes
     labelled: bool = True  # else the label of every example is a constant that means nothing
+    second_unit: NDArray[np.int64] | None = None  # of examples that clusters bind in two ways
+    second_unit_names: tuple[str, ...] = ()
 
     @property
     def n_cells(self) -> int:
@@ -211,6 +213,7 @@ def select(cube: Cube, keep: NDArray[np.bool_] | NDArray[np.intp]) -> Cube:
         task=None if cube.task is None else cube.task[keep],
         weight=None if cube.weight is None else cube.weight[keep],
         unit=None if cube.unit is None else cube.unit[keep],
+        second_unit=None if cube.second_unit is None else cube.second_unit[keep],
         scores=scores,
     )
 
@@ -294,8 +297,9 @@ def _keys(cube: Cube) -> Iterator[NDArray[np.int64]]:
     yield cube.label.astype(np.int64)
     for prediction in cube.prediction.T:
         yield prediction.astype(np.int64) + 1
-    if cube.unit is not None:
-        yield cube.unit.astype(np.int64)
+    for unit in (cube.unit, cube.second_unit):
+        if unit is not None:
+            yield unit.astype(np.int64)
     if cube.outcome is not None and cube.outcome.sums is not None:
         return  # nothing else tells cells of sums apart
     floats: list[Floats] = [] if cube.weight is None else [cube.weight]
@@ -428,6 +432,7 @@ def add(cubes: Sequence[Cube]) -> Cube:
             ("group columns", [c.name for c in first.columns], [c.name for c in other.columns]),
             ("weights", first.weight is None, other.weight is None),
             ("clusters", first.unit is None, other.unit is None),
+            ("second clusters", first.second_unit is None, other.second_unit is None),
             ("tasks", first.task is None, other.task is None),
             ("outcomes", _role(first), _role(other)),
         ):
@@ -442,6 +447,7 @@ def add(cubes: Sequence[Cube]) -> Cube:
     )
     tasks = class_order(name for cube in cubes for name in cube.tasks)
     unit_names = unit_order(name for cube in cubes for name in cube.unit_names)
+    second_names = unit_order(name for cube in cubes for name in cube.second_unit_names)
 
     def recode(
         names: Sequence[str | None], to: dict[str | None, int], code: NDArray[np.integer]
@@ -462,6 +468,7 @@ def add(cubes: Sequence[Cube]) -> Cube:
     to_class: dict[str | None, int] = {name: i for i, name in enumerate(labels + others)}
     to_task: dict[str | None, int] = {name: i for i, name in enumerate(tasks)}
     to_unit: dict[str | None, int] = {name: i for i, name in enumerate(unit_names)}
+    to_second: dict[str | None, int] = {name: i for i, name in enumerate(second_names)}
     return compact(
         replace(
             first,
@@ -485,6 +492,12 @@ def add(cubes: Sequence[Cube]) -> Cube:
                 [recode(c.unit_names, to_unit, _codes(c.unit)) for c in cubes]
             ).astype(np.int64),
             unit_names=unit_names,
+            second_unit=None
+            if first.second_unit is None
+            else np.concatenate(
+                [recode(c.second_unit_names, to_second, _codes(c.second_unit)) for c in cubes]
+            ).astype(np.int64),
+            second_unit_names=second_names,
             scores=None,
             outcome=_joined([c.outcome for c in cubes if c.outcome is not None]),
             notes=tuple(dict.fromkeys(note for c in cubes for note in c.notes)),

@@ -64,9 +64,9 @@ def write_cube(
     alone, but units keep their order, so an audit of it draws the same ones.
 
     Columns: `task`, `group:<name>`, `label`, `prediction:<i>` (in the order of the members in the
-    metadata), `weight`, `unit`, `count`. Of outcomes that are numbers also sums over a cell's
-    examples (`auditing/counts/outcome_sums.py`): `centre`, `den` and, of every compressed model,
-    `sum:<i>:num`, `sum:<i>:num*num_change`, ..., `better:<i>`, `worse:<i>`, `changed:<i>`,
+    metadata), `weight`, `unit`, `second_unit`, `count`. Of outcomes that are numbers also sums over
+    a cell's examples (`auditing/counts/outcome_sums.py`): `centre`, `den` and, of every compressed
+    model, `sum:<i>:num`, `sum:<i>:num*num_change`, ..., `better:<i>`, `worse:<i>`, `changed:<i>`,
     `gains:<i>`, `losses:<i>`, `largest_loss:<i>`; of populations, which need every number,
     `outcome:<i>` and `denominator:<i>`.
     """
@@ -88,13 +88,19 @@ def write_cube(
         columns[f"prediction:{m}"] = texts(cube.classes, cube.prediction[:, m])
     if cube.weight is not None:
         columns["weight"] = cube.weight
-    if cube.unit is not None:
-        names: Sequence[str] = cube.unit_names
+    for column_name, unit, names in (
+        ("unit", cube.unit, cube.unit_names),
+        ("second_unit", cube.second_unit, cube.second_unit_names),
+    ):
+        if unit is None:
+            continue
+        written: Sequence[str] = names
         if units == "names":
-            names = [digest(n, key) for n in cube.unit_names]
+            written = [digest(n, key) for n in names]
         elif units == "numbers":  # in the form of digests: `unit_order` leaves them as they are
-            names = [f"{i:0{HEX}x}" for i in range(len(cube.unit_names))]
-        columns["unit"] = texts(names, cube.unit)
+            first = "f" if column_name == "second_unit" else "0"  # no name stands in both columns
+            written = [f"{first}{i:0{HEX - 1}x}" for i in range(len(names))]
+        columns[column_name] = texts(written, unit)
     if cube.outcome is not None:
         for name, values in (
             ("outcome", cube.outcome.numerator), ("denominator", cube.outcome.denominator)
@@ -214,7 +220,7 @@ def _read(path: Path) -> tuple[Cube, str, tuple[str, ...], bool]:
             f"The cube '{path}' has counts that are negative or not whole; count the data again."
         )
     count = counts.astype(np.int64)
-    for name in ("label", "task", "unit", "weight"):
+    for name in ("label", "task", "unit", "second_unit", "weight"):
         if name in table.column_names and table.column(name).null_count:
             raise InputError(f"The cube '{path}' has cells without a {name}; count the data again.")
     if "weight" in table.column_names:
@@ -241,6 +247,7 @@ def _read(path: Path) -> tuple[Cube, str, tuple[str, ...], bool]:
     ]
     task, tasks = _optional(table, "task")
     unit, unit_names = _optional(table, "unit", unit_order)
+    second, second_names = _optional(table, "second_unit", unit_order)
     cube = Cube(
         members=members,
         label_classes=classes,
@@ -256,6 +263,8 @@ def _read(path: Path) -> tuple[Cube, str, tuple[str, ...], bool]:
         unit=None if unit is None else unit.astype(np.int64),
         unit_names=unit_names,
         unit_is_cluster=clustered,
+        second_unit=None if second is None else second.astype(np.int64),
+        second_unit_names=second_names,
         notes=notes,
         left_out=left_out,
         outcome=numbers,

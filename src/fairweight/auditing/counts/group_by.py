@@ -135,6 +135,8 @@ def count(aligned: Aligned, *, scores: bool = False) -> Cube:
     unit = "cluster" if aligned.has_cluster else "example_id" if aligned.has_task else None
     if unit:
         keys.append(unit)
+    if aligned.has_second_cluster:
+        keys.append("second_cluster")
     keys += [m.denominator for m in aligned.members if m.denominator]
     selected = [f'"{key}"' for key in keys]
     bins: int | None = None
@@ -206,18 +208,10 @@ def _from_arrow(
             )
         tasks = class_order(v for v in values if v is not None)
         task = np.array([tasks.index(str(v)) for v in values], dtype=np.int32)[code]
-    unit_code: NDArray[np.int64] | None = None
-    unit_names: tuple[str, ...] = ()
-    if unit:
-        values, code = encode(table, unit)
-        if any(v is None for v in values):
-            raise InputError(
-                f"Some rows have no value in the cluster column '{unit}'. Fill them in, or give "
-                "every lone example a cluster of its own."
-            )
-        unit_names = unit_order(v for v in values if v is not None)
-        at_unit = {name: i for i, name in enumerate(unit_names)}
-        unit_code = np.array([at_unit[str(v)] for v in values], dtype=np.int64)[code]
+    unit_code, unit_names = (None, ()) if unit is None else _units(table, unit)
+    second_code, second_names = (
+        _units(table, "second_cluster") if aligned.has_second_cluster else (None, ())
+    )
     labels = class_order(v for v in label_values if v is not None)
     held: Scores | None = None
     if scores:
@@ -249,6 +243,8 @@ def _from_arrow(
         unit=unit_code,
         unit_names=unit_names,
         unit_is_cluster=aligned.has_cluster,
+        second_unit=second_code,
+        second_unit_names=second_names,
         scores=held,
         outcome=None if aligned.outcome is None else _outcomes(table, aligned, numeric),
         labelled=aligned.has_label or aligned.outcome is not None,
@@ -258,6 +254,19 @@ def _from_arrow(
         ),
     )
     return compact(with_own_classes(cube))
+
+
+def _units(table: pa.Table, name: str) -> tuple[NDArray[np.int64] | None, tuple[str, ...]]:
+    """The unit of every row, and the units' names in their order."""
+    values, code = encode(table, name)
+    if any(v is None for v in values):
+        raise InputError(
+            f"Some rows have no value in the cluster column '{name}'. Fill them in, or give "
+            "every lone example a cluster of its own."
+        )
+    names = unit_order(v for v in values if v is not None)
+    at = {value: i for i, value in enumerate(names)}
+    return np.array([at[str(v)] for v in values], dtype=np.int64)[code], names
 
 
 def _outcomes(table: pa.Table, aligned: Aligned, numeric: bool) -> OutcomeCells:

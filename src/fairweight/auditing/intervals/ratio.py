@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import ndtr, ndtri, stdtr, stdtrit
 
+from fairweight.auditing.intervals.units import crossed_variance
 from fairweight.base.types import Floats, Limits
 
 # What is summed: products up to the third order of these four. Differences between the models, not
@@ -275,6 +276,11 @@ class RatioShift:
     usual: UsualChange
 
     @property
+    def degrees(self) -> Floats:
+        """Degrees of freedom of the quantile."""
+        return self.rows.n_equal - 1
+
+    @property
     def estimable(self) -> NDArray[np.bool_]:
         enough = self.usual.changed >= N_CHANGED
         found: NDArray[np.bool_] = (self.rows.n_equal > 1) & np.isfinite(self.rows.shift) & enough
@@ -309,7 +315,7 @@ class RatioShift:
     def distances(self, z: ArrayLike) -> Limits:
         """How far the lower and the upper limit lie from the shift at a normal quantile."""
         with np.errstate(invalid="ignore"):
-            q = -stdtrit(self.rows.n_equal - 1, ndtr(-np.asarray(z, dtype=np.float64)))
+            q = -stdtrit(self.degrees, ndtr(-np.asarray(z, dtype=np.float64)))
             low, high = self.skewed
             wide, bend = q * self.standard_error, (1 + 2 * q * q) / 6
             below, above = wide - bend * low, wide + bend * high
@@ -328,8 +334,57 @@ class RatioShift:
         with np.errstate(invalid="ignore", divide="ignore"):
             left = distance - bend / 6
             q = (np.sqrt(error**2 + 4 / 3 * bend * left) - error) / (2 / 3 * bend)
-            p = np.where(left > 0, 2 * stdtr(self.rows.n_equal - 1, -q), 1.0)
+            p = np.where(left > 0, 2 * stdtr(self.degrees, -q), 1.0)
         return np.where(self.estimable, p, np.nan)
+
+
+@dataclass(frozen=True)
+class CrossedShift(RatioShift):
+    """Shifts of examples that clusters of two columns bind.
+
+    Parameters
+    ----------
+    rows, usual
+        Over the clusters of the first column.
+    second, both
+        The same shifts over those of the second, and over pairs of both.
+
+    Notes
+    -----
+    The variance is V_a + V_b − V_ab, not below V_a or V_b, each with its own pseudo-change;
+    skewness moves a limit as far as in the column where that is further, and the quantile is that
+    of the column with fewer clusters (of equal size).
+    """
+
+    second: RatioShift
+    both: RatioShift
+
+    @staticmethod
+    def of(parts: Sequence[RatioShift]) -> RatioShift:
+        """Of both columns and their pairs; of a single one the shift itself."""
+        if len(parts) == 1:
+            return parts[0]
+        first, second, both = parts
+        return CrossedShift(first.rows, first.usual, second, both)
+
+    @property
+    def degrees(self) -> Floats:
+        return np.minimum(super().degrees, self.second.degrees)
+
+    @property
+    def estimable(self) -> NDArray[np.bool_]:
+        found: NDArray[np.bool_] = super().estimable & self.second.estimable
+        return found
+
+    @property
+    def standard_error(self) -> Floats:
+        errors = super().standard_error, self.second.standard_error, self.both.standard_error
+        return np.sqrt(crossed_variance([error**2 for error in errors]))
+
+    @property
+    def skewed(self) -> tuple[Floats, Floats]:
+        (low, high), (other_low, other_high) = super().skewed, self.second.skewed
+        return np.minimum(low, other_low), np.maximum(high, other_high)
 
 
 @dataclass(frozen=True)

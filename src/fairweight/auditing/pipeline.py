@@ -34,7 +34,7 @@ from fairweight.auditing.compare.simultaneous import Signs, draw_signs
 from fairweight.auditing.compare.task_mean import task_mean_rows
 from fairweight.auditing.compare.variant import Compared, compare
 from fairweight.auditing.counts.confusion import confusion, data_table, left_out_table
-from fairweight.auditing.counts.cube import Cube, of_positions, summed
+from fairweight.auditing.counts.cube import Cube, compact, of_positions, summed
 from fairweight.auditing.counts.cube_file import read_cubes
 from fairweight.auditing.counts.group_by import count, has_scores, of_cells, of_rows, training_table
 from fairweight.auditing.counts.groupings import chosen_groupings, resolve_positive
@@ -114,7 +114,7 @@ def run(
     asked = request.tables.positive
     progress("random signs", 0, 1)
     signs = draw_signs(cube, request.baseline, request.variants, request.groupings, request.options)
-    cube = summed(cube, request.baseline)  # only signs need the numbers of a pair
+    cube = compact(summed(cube, request.baseline))  # only signs need the numbers of a pair
     made: list[Compared] = []
     steps = len(tasks) * len(request.variants)
     done = 0

@@ -13,9 +13,11 @@ import pytest
 import fairweight as fw
 from fairweight.auditing.counts.cube import add
 from fairweight.auditing.counts.cube_file import read_cubes
+from fairweight.auditing.counts.group_by import count as count_view
 from fairweight.auditing.counts.outcome_sums import PER_MODEL, OutcomeSums, terms_of
 from fairweight.auditing.intervals.ratio import EXPONENTS, RatioSums
 from fairweight.errors import InputError
+from fairweight.tables.align import align
 from fairweight.tables.spec import TableSpec, sources_of
 
 # What random signs decide; all else is from sums.
@@ -175,6 +177,47 @@ def test_parts_add_up(more: dict[str, Any], tmp_path: Path) -> None:
     same(fw.audit_table(tmp_path / "whole.parquet"), parts, signs=True)
     assert add([one, other]).n_cells == read_cubes([tmp_path / "whole.parquet"])[0].n_cells
     same(fw.audit_table(table, **asked(**more)), parts, signs="cluster" in more)
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        {},
+        {"denominator": "words"},
+        {"denominator": OWN, "weight": "w"},
+        {"cluster": "person"},
+        {"task": "part", "denominator": "words"},
+    ],
+)
+def test_sums_by_sql_are_those_of_the_rows(
+    more: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    table = world(n=6_000, seed=9)
+    # Two cells of sites and ages have more than 1,000 examples; one value of a group is missing.
+    table.loc[table["site"] == "a", "site"] = None
+    rows = fw.audit_table(table, **asked(**more)).results
+    counted(table, tmp_path / "rows.parquet", **more)
+    monkeypatch.setattr("fairweight.auditing.counts.group_by.SUMMED_FROM", 0)
+    made = fw.audit_table(table, **asked(**more)).results
+    counted(table, tmp_path / "sql.parquet", **more)
+    kept = rows["task"].notna() | ("task" not in more)  # means over tasks: single precision
+    left, right = (
+        part[kept & (part["metric"] == "cost")].drop(columns=[*SIGNED] if "task" in more else [])
+        for part in (rows, made)
+    )
+    pd.testing.assert_frame_equal(left, right, rtol=1e-9, atol=1e-12)
+    one, other = (pd.read_parquet(tmp_path / f"{name}.parquet") for name in ("rows", "sql"))
+    pd.testing.assert_frame_equal(one, other, rtol=1e-9, atol=1e-9)
+
+
+def test_many_small_cells_are_counted_as_numbers(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("fairweight.auditing.counts.group_by.SUMMED_FROM", 0)
+    monkeypatch.setattr("fairweight.auditing.counts.group_by.MOST_SINGLE", 0)
+    table = world()
+    with align(TableSpec(sources_of(table), **asked())) as aligned:
+        cube = count_view(aligned)
+    assert cube.outcome is not None
+    assert cube.outcome.sums is None
 
 
 def test_counting_in_parts(tmp_path: Path) -> None:

@@ -19,7 +19,7 @@ from scipy.special import ndtri
 from fairweight.auditing.counts.counts import sums
 from fairweight.auditing.counts.cube import Cube, pair_values
 from fairweight.auditing.counts.groupings import Grouping, groupings
-from fairweight.auditing.counts.outcome_sums import OutcomeSums
+from fairweight.auditing.counts.outcome_sums import NORMAL_FROM, OutcomeSums
 from fairweight.auditing.intervals.excess import normal_z
 from fairweight.auditing.intervals.ratio import RatioSums
 from fairweight.base.types import Floats
@@ -27,7 +27,6 @@ from fairweight.base.types import Floats
 N_DRAWS = 4_000
 AT_ONCE = (16, 400)  # draws made together: few enough that they stay in the processor's cache
 CACHE = 800_000  # numbers
-NORMAL_FROM = 1_000  # weighted examples of one cell whose sum of signs is drawn as a normal number
 
 
 @dataclass(frozen=True)
@@ -157,7 +156,7 @@ def units_of_numbers(
     With R the ratios of a task, e = (num_c − R_c den_c) / mean den_c − (num_b − R_b den_b) / mean
     den_b and w the mean of both denominators, each over its mean, the change that goes with a sign
     is e + (R_c − R_b) w, and its weight w: centred at the shift of all it is e. A cell of more than
-    1,000 examples, and every cell of a cube that holds sums, gets two normal numbers with the
+    1,000 examples, and every cell of a cube without rows, gets two normal numbers with the
     variances and the covariance of both sums.
     """
     assert cube.outcome is not None
@@ -170,10 +169,10 @@ def units_of_numbers(
         moved, amount = change * count, weight * count
         squares = change**2 * count, change * weight * count, weight**2 * count
     else:
-        change, weight = np.zeros((2, cube.n_cells))
         moved, amount, squares = _summed_scores(
             held, cube.member_indices(variant)[0], task, count, len(names)
         )
+        change, weight = moved / count, amount / count  # of cells whose examples are alike
     codes: list[NDArray[Any]] = [task, *(g.code for g in found)]
     if cube.unit is not None:
         entry, first = _alike([*codes, cube.unit])
@@ -187,7 +186,7 @@ def units_of_numbers(
         cell, _ = _alike(codes)
         many = (sums(cell, count, int(cell.max()) + 1) > NORMAL_FROM)[cell]
         if held is not None:
-            many[:] = True
+            many = np.ones(cube.n_cells, bool) if held.alike is None else ~held.alike
         alone, large = np.flatnonzero(~many), np.unique(cell[many])
         where = np.searchsorted(large, cell[many])
         several = len(large)

@@ -415,13 +415,13 @@ def of_positions(cube: Cube, name: str) -> Cube:
 
 
 def add(cubes: Sequence[Cube]) -> Cube:
-    """One cube of several parts of the data; the parts must hold different examples.
+    """One cube of several parts of the data; the parts must hold different examples."""
+    return cubes[0] if len(cubes) == 1 else compact(side_by_side(cubes))
 
-    Dictionaries are merged by name, never by position.
-    """
+
+def side_by_side(cubes: Sequence[Cube]) -> Cube:
+    """All cells of several cubes, equal ones too; dictionaries are merged by name."""
     first = cubes[0]
-    if len(cubes) == 1:
-        return first
     sums = [c.outcome.sums for c in cubes if c.outcome is not None and c.outcome.sums is not None]
     if sums:  # cubes of numbers become sums as well
         cubes = [summed(cube, sums[0].baseline) for cube in cubes]
@@ -469,40 +469,38 @@ def add(cubes: Sequence[Cube]) -> Cube:
     to_task: dict[str | None, int] = {name: i for i, name in enumerate(tasks)}
     to_unit: dict[str | None, int] = {name: i for i, name in enumerate(unit_names)}
     to_second: dict[str | None, int] = {name: i for i, name in enumerate(second_names)}
-    return compact(
-        replace(
-            first,
-            label_classes=labels,
-            other_classes=others,
-            columns=tuple(columns),
-            tasks=tasks,
-            label=np.concatenate([recode(c.classes, to_class, c.label) for c in cubes]),
-            prediction=np.concatenate([recode(c.classes, to_class, c.prediction) for c in cubes]),
-            count=np.concatenate([c.count for c in cubes]),
-            n_examples=sum(c.n_examples for c in cubes),
-            task=None
-            if first.task is None
-            else np.concatenate([recode(c.tasks, to_task, _codes(c.task)) for c in cubes]),
-            weight=None
-            if first.weight is None
-            else np.concatenate([c.weight for c in cubes if c.weight is not None]),
-            unit=None
-            if first.unit is None
-            else np.concatenate(
-                [recode(c.unit_names, to_unit, _codes(c.unit)) for c in cubes]
-            ).astype(np.int64),
-            unit_names=unit_names,
-            second_unit=None
-            if first.second_unit is None
-            else np.concatenate(
-                [recode(c.second_unit_names, to_second, _codes(c.second_unit)) for c in cubes]
-            ).astype(np.int64),
-            second_unit_names=second_names,
-            scores=None,
-            outcome=_joined([c.outcome for c in cubes if c.outcome is not None]),
-            notes=tuple(dict.fromkeys(note for c in cubes for note in c.notes)),
-            left_out=tuple(part for c in cubes for part in c.left_out),
-        )
+    return replace(
+        first,
+        label_classes=labels,
+        other_classes=others,
+        columns=tuple(columns),
+        tasks=tasks,
+        label=np.concatenate([recode(c.classes, to_class, c.label) for c in cubes]),
+        prediction=np.concatenate([recode(c.classes, to_class, c.prediction) for c in cubes]),
+        count=np.concatenate([c.count for c in cubes]),
+        n_examples=sum(c.n_examples for c in cubes),
+        task=None
+        if first.task is None
+        else np.concatenate([recode(c.tasks, to_task, _codes(c.task)) for c in cubes]),
+        weight=None
+        if first.weight is None
+        else np.concatenate([c.weight for c in cubes if c.weight is not None]),
+        unit=None
+        if first.unit is None
+        else np.concatenate([recode(c.unit_names, to_unit, _codes(c.unit)) for c in cubes]).astype(
+            np.int64
+        ),
+        unit_names=unit_names,
+        second_unit=None
+        if first.second_unit is None
+        else np.concatenate(
+            [recode(c.second_unit_names, to_second, _codes(c.second_unit)) for c in cubes]
+        ).astype(np.int64),
+        second_unit_names=second_names,
+        scores=None,
+        outcome=_joined([c.outcome for c in cubes if c.outcome is not None]),
+        notes=tuple(dict.fromkeys(note for c in cubes for note in c.notes)),
+        left_out=tuple(part for c in cubes for part in c.left_out),
     )
 
 

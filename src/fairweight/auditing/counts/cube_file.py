@@ -70,7 +70,7 @@ def write_cube(
     `gains:<i>`, `losses:<i>`, `largest_loss:<i>`; of populations, which need every number,
     `outcome:<i>` and `denominator:<i>`.
     """
-    cube = summed(cube, baseline)
+    cube = compact(summed(cube, baseline))
     keep = cube.count >= suppress
 
     def texts(names: Sequence[str | None], codes: NDArray[np.integer]) -> Any:
@@ -303,7 +303,7 @@ def _outcomes(
     terms = tuple(e for e in EXPONENTS if term_name(e) in held)
     count, plain = numbers("count"), "weight" not in table.column_names
     products = np.zeros((len(count), len(members), len(terms)))
-    made = {name: np.zeros((len(count), len(members))) for name in PER_MODEL}
+    made: dict[str, Any] = {name: np.zeros((len(count), len(members))) for name in PER_MODEL}
     for m in compressed:
         for t, exponents in enumerate(terms):
             products[:, m, t] = numbers(f"sum:{m}:{term_name(exponents)}")

@@ -27,6 +27,8 @@ from fairweight.base.types import Floats
 # Arrays of one number per cell and model, in the order of a cube's file.
 PER_MODEL = ("better", "worse", "changed", "changed_weight", "gains", "losses", "largest_loss")
 
+NORMAL_FROM = 1_000  # examples of one cell whose sum of signs is drawn as a normal number
+
 
 def terms_of(variables: int, order: int) -> tuple[Exponents, ...]:
     """The products that are summed.
@@ -81,6 +83,9 @@ class OutcomeSums:
         of the latter.
     gains, losses, largest_loss
         Of numerators, unweighted.
+    alike
+        (cells,): whether the cell's examples all have the same numbers, so that each can be given a
+        sign; None: nothing is known of them.
     """
 
     baseline: str
@@ -96,6 +101,7 @@ class OutcomeSums:
     gains: Floats
     losses: Floats
     largest_loss: Floats
+    alike: NDArray[np.bool_] | None = None
 
     @staticmethod
     def of_values(
@@ -130,7 +136,7 @@ class OutcomeSums:
         about = num_b - centre * den_b
         sign = 1.0 if higher else -1.0
         shape = (size, len(values))
-        made = {name: np.zeros(shape) for name in PER_MODEL}
+        made: dict[str, Any] = {name: np.zeros(shape) for name in PER_MODEL}
         products = np.zeros((*shape, len(terms)))
 
         def total(of_rows: Floats | NDArray[np.bool_]) -> Floats:
@@ -167,7 +173,7 @@ class OutcomeSums:
         """The cells where `keep` is true, or at its positions."""
         held = {name: getattr(self, name)[keep]
                 for name in ("centre", "count", "den", "products", *PER_MODEL)}  # fmt: skip
-        return replace(self, **held)
+        return replace(self, alike=None if self.alike is None else self.alike[keep], **held)
 
     def of_members(self, members: Sequence[int]) -> OutcomeSums:
         """The models at these places."""
@@ -196,6 +202,7 @@ class OutcomeSums:
             den=total(self.den),
             products=total(moved.products),
             largest_loss=largest,
+            alike=None,
             **held,
         )
 
@@ -212,7 +219,9 @@ class OutcomeSums:
         joint: dict[str, Any] = {
             name: np.concatenate([getattr(part, name) for part in whole]) for name in names
         }
-        return replace(whole[0], **joint)
+        some = any(part.alike is not None for part in parts)
+        known = [np.zeros(len(p.count), bool) if p.alike is None else p.alike for p in parts]
+        return replace(whole[0], alike=np.concatenate(known) if some else None, **joint)
 
     def recentred(self, centre: Floats) -> OutcomeSums:
         """The same sums about other constants, (cells,)."""

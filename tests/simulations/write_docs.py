@@ -214,15 +214,17 @@ def two_columns() -> Figures:
     for people, n in (((25, 25), 1_000), ((40, 60), 2_400)):
         found = dependent.two_columns(people, n)
         for name, ending in (
-            ("both columns", ""), ("the first alone", ", first column"),
-            ("none", ", i.i.d."),
+            ("both columns", ""), ("the first alone", ", first column"), ("none", ", i.i.d."),
         ):  # fmt: skip
-            values = [found[f"{what} {measure}{ending}"] for what in ("rate", "number")
-                      for measure in ("covered", "level", "any excess")]  # fmt: skip
+            values = [
+                found.get(f"{what} {measure}{ending}", "")
+                for what in ("rate", "number")
+                for measure in ("covered", "level", "any excess")
+            ]
             rows.append((f"{people[0]} × {people[1]}, {n:,} pairs", name, *values))
     head = (
         "people", "clusters given", "shift of accuracy covered", "level of its test", "any excess",
-        "shift of a score covered", "level", "any excess",
+        "shift of a score covered", "level of its test", "any excess",
     )  # fmt: skip
     return Figures("two-columns", head, rows)
 

@@ -247,8 +247,13 @@ def by_row(row: NDArray[np.int64], n_rows: int, amount: Floats | None = None) ->
 
 
 def pool_of(c: Comparison, rho: float = 1.0) -> RatioMoments:
-    """All units of the variant and task."""
-    return unit_totals(c, np.zeros(c.cube.n_cells, dtype=np.int64), 1).rows.moments(rho)
+    """All units of the variant and task; made once."""
+    name = f"pool {rho}"
+    if name not in c.once:
+        everyone = np.zeros(c.cube.n_cells, dtype=np.int64)
+        c.once[name] = unit_totals(c, everyone, 1).rows.moments(rho)
+    made: RatioMoments = c.once[name]
+    return made
 
 
 def usual_change(c: Comparison, rho: float = 1.0) -> UsualChange:

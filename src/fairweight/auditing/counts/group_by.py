@@ -183,8 +183,8 @@ MOST_SINGLE = 1_000_000  # examples in smaller cells; of more their numbers are 
 def _summed_there(aligned: Aligned) -> Cube | None:
     """Sums by SQL, and the examples of small cells as cells of their own.
 
-    None where there are no numbers, several members of a variant, or so many small cells that they
-    are nearly all examples.
+    The last digit of a sum depends on how DuckDB shares out rows. None where there are no numbers,
+    several members of a variant, or so many small cells that they are nearly all examples.
     """
     role, members = aligned.outcome, aligned.members
     variants = {member.variant for member in members}
@@ -259,35 +259,32 @@ def _summed_there(aligned: Aligned) -> Cube | None:
             asked[f"{name}_{m}"] = sql
     source = f"{view} JOIN fw_centre ON {task} IS NOT DISTINCT FROM of_task"
     chosen = ", ".join(f"{sql} AS {name}" for name, sql in asked.items())
-    cells = connection.sql(
-        f"SELECT {listed}, {chosen} FROM "
+    connection.execute(
+        f"CREATE OR REPLACE TEMP TABLE fw_cells AS SELECT {listed}, {chosen} FROM "
         f"(SELECT {listed}, {', '.join(values)} FROM {source}) GROUP BY {listed}"
-    ).to_arrow_table()
-    small = compute.less_equal(cells.column("n"), 0 if unit else NORMAL_FROM)
-    single = float(compute.sum(cells.filter(small).column("n")).as_py() or 0)
-    if single > MOST_SINGLE or cells.num_rows == 0:
+    )
+    least = 0 if unit else NORMAL_FROM
+    cells, single = one_row(
+        connection, f"SELECT count(*), coalesce(sum(n) FILTER (n <= {least}), 0) FROM fw_cells"
+    )
+    if single > MOST_SINGLE or not cells:
         return None
     parts = []
     if single:
-        few = cells.filter(small).select(keys)
         on = " AND ".join(f"rows.{quote(k)} IS NOT DISTINCT FROM few.{quote(k)}" for k in keys)
         taken = [*keys, *(m.prediction for m in members)]
         taken += [str(m.denominator) for m in members if sized]
         taken += ["weight"] if aligned.has_weight else []
         taken_from = ", ".join(f"rows.{quote(name)}" for name in taken)
         number = 'CAST(sum(rows."count") AS BIGINT)' if aligned.has_count else "count(*)"
-        connection.register("fw_few", few)
-        try:
-            table = connection.sql(
-                f"SELECT {taken_from}, {number} AS n FROM {view} AS rows "
-                f"JOIN fw_few AS few ON {on} GROUP BY ALL"
-            ).to_arrow_table()
-        finally:
-            connection.unregister("fw_few")
+        table = connection.sql(
+            f"SELECT {taken_from}, {number} AS n FROM {view} AS rows "
+            f"JOIN (FROM fw_cells WHERE n <= {least}) AS few ON {on} GROUP BY ALL"
+        ).to_arrow_table()
         centres = dict(connection.execute("FROM fw_centre").fetchall())
         counted = _from_arrow(table, aligned, unit=None, bins=None, scores=False)
         parts.append(_alike(counted, centres, terms))
-    large = cells.filter(compute.invert(small))
+    large = connection.sql(f"FROM fw_cells WHERE n > {least}").to_arrow_table()
     if large.num_rows:
         shape = (large.num_rows, len(members))
         products = np.zeros((*shape, len(terms)))

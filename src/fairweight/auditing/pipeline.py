@@ -449,7 +449,8 @@ def _closing_notes(
 
 # What a cube cannot be asked any more.
 OF_TABLES = ("cluster", "weight", "examples", "train", "task", "predictions", "scores", "count",
-             "outcome", "better", "denominator", "range", "repeat", "query", "log_tasks", "log_filter", "allow_different", "score_threshold")  # fmt: skip
+             "outcome", "better", "denominator", "range", "repeat", "query", "log_tasks",
+             "log_filter", "allow_different", "score_threshold")  # fmt: skip
 
 # Ids of more rows are read for a fingerprint of the test set only where there is a policy: a
 # million takes 0.6 s, as long as the audit of them.

@@ -140,7 +140,7 @@ class UnitTotals:
             squares = part.rows.product_of(here, here) + part.others.product_of(there, there)
             both.append((squares if part.together is None else part.together,
                          squares if part.apart is None else part.apart))  # fmt: skip
-        found = np.sqrt(ratio(*(crossed_variance(totals_) for totals_ in zip(*both, strict=True))))
+        found = np.sqrt(ratio(*(crossed_variance(parts) for parts in zip(*both, strict=True))))
         return np.where(np.isfinite(found), found, 1.0)
 
 
@@ -159,13 +159,14 @@ def pair_sums(c: Comparison) -> OutcomeSums:
         before, after, den_b, den_c = pair_values(
             cube, cube.members[0].variant, c.variant, weighted=False
         )
+        near = float(ratio(np.array(before @ cube.amount), den_b @ cube.amount))
         held = OutcomeSums.of_values(
             cube.members[0].variant,
             [(before, den_b), (after, den_c)],
             first=0,
             higher=outcome_metric(c).better == "higher",
             terms=terms_of(4, 3 if cube.unit is None else 1),
-            centre=np.zeros(cube.n_cells),
+            centre=np.full(cube.n_cells, near if np.isfinite(near) else 0.0),
             count=cube.count.astype(np.float64),
             weight=cube.weight,
             place=np.arange(cube.n_cells),
@@ -265,8 +266,8 @@ def shifts_of(c: Comparison, totals: Sequence[RatioSums], rho: float = 1.0) -> R
     """Shifts of rows from their sums in each way of binding examples."""
     return CrossedShift.of(
         [
-            RatioShift(totals_.moments(rho), UsualChange.of(pool_of(x, rho)))
-            for x, totals_ in zip(c.bindings, totals, strict=True)
+            RatioShift(rows.moments(rho), UsualChange.of(pool_of(x, rho)))
+            for x, rows in zip(c.bindings, totals, strict=True)
         ]
     )
 

@@ -73,5 +73,5 @@ def test_two_cluster_columns_hold_their_level(people: tuple[int, int], n: int) -
         assert found[f"{what} level"].at_most(0.07)
         assert found[f"{what} any excess"].at_most(0.065)
         # The reason for both: one column alone is too narrow, none far too narrow.
-        assert not found[f"{what} covered, first column"].at_least(0.93)
+        assert found[f"{what} covered, first column"].value < found[f"{what} covered"].value - 0.02
         assert not found[f"{what} covered, i.i.d."].at_least(0.85)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, TypeAlias
+from functools import partial
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import numpy as np
 import pandas as pd
@@ -115,6 +116,71 @@ def limits_where(rows: NDArray[np.bool_], limits: LimitsAt | None) -> LimitsAt:
     return at
 
 
+@dataclass(frozen=True)
+class Formula:
+    """Limits in closed form: a function of columns, (rows,) each, and of levels.
+
+    Rows do not depend on each other, so those of many estimates can be computed together.
+    """
+
+    function: Callable[..., Limits]
+    columns: tuple[Floats, ...]
+
+    def __call__(self, alpha: float | Floats) -> Limits:
+        return self.function(*self.columns, alpha)
+
+
+class Ends(NamedTuple):
+    """Limits of an estimate at the audit's level, (rows,), and at further ones, (levels, rows)."""
+
+    pointwise: Limits
+    corrected: Limits | None
+
+
+AT_ONCE = 200_000  # levels × rows of a formula: few calls, and what they hold stays small
+
+
+def limits_at(asked: Sequence[tuple[Estimate, float, Floats]]) -> list[Ends]:
+    """Limits of many estimates, each at the audit's level and at further ones (or at none).
+
+    A formula is computed of all that ask for it together: a search for a limit takes no more steps
+    for a thousand rows than for one.
+    """
+    found: dict[int, Ends] = {}
+    together: dict[tuple[Callable[..., Limits], int], list[int]] = {}
+    for i, (estimate, alpha, levels) in enumerate(asked):
+        limits, corrected = estimate.limits, estimate.corrected
+        if corrected is limits and isinstance(limits, Formula):
+            together.setdefault((limits.function, len(levels)), []).append(i)
+        elif corrected is limits:
+            found[i] = _ends(*limits(np.array([alpha, *levels])[:, None]))
+        else:
+            further = None if corrected is None or not len(levels) else corrected(levels[:, None])
+            found[i] = Ends(limits(alpha), further)
+    for (function, number), places in together.items():
+        formulas = [asked[i][0].limits for i in places]
+        every = [formula.columns for formula in formulas if isinstance(formula, Formula)]
+        columns = [np.concatenate(column) for column in zip(*every, strict=True)]
+        sizes = [len(asked[i][0].value) for i in places]
+        levels = np.array([[asked[i][1], *asked[i][2]] for i in places]).T
+        level = np.repeat(levels, sizes, axis=1)
+        low, high = np.empty_like(level), np.empty_like(level)
+        step = max(1, AT_ONCE // (number + 1))
+        for start in range(0, level.shape[1], step):
+            here = slice(start, start + step)
+            made = function(*(column[here] for column in columns), level[:, here])
+            low[:, here], high[:, here] = made
+        for i, stop, size in zip(places, np.cumsum(sizes), sizes, strict=True):
+            here = slice(stop - size, stop)
+            found[i] = _ends(low[:, here], high[:, here])
+    return [found[i] for i in range(len(asked))]
+
+
+def _ends(low: Floats, high: Floats) -> Ends:
+    """Limits at several levels, the audit's first."""
+    return Ends((low[0], high[0]), (low[1:], high[1:]) if len(low) > 1 else None)
+
+
 def without_limits(family: Family) -> Family:
     """The values alone, where nothing can be said about their precision."""
 
@@ -164,19 +230,21 @@ def joined(parts: Sequence[Family]) -> Family:
             low, high = (np.concatenate(ends, axis=-1) for ends in zip(*both, strict=True))
             return low, high
 
-        tested = any(one.p is not None for one in known)
-        return Estimate(
-            np.concatenate([one.value for one in made]),
-            lambda alpha: limits("limits", alpha),
-            np.concatenate(
+        value, p = np.concatenate([one.value for one in made]), None
+        if any(one.p is not None for one in known):
+            p = np.concatenate(
                 [np.full(len(one.value), np.nan) if one.p is None else one.p for one in made]
             )
-            if tested
-            else None,
-            (lambda alpha: limits("corrected", alpha))
-            if any(one.corrected is not None for one in known)
-            else None,
-        )
+        formulas = [one.limits for one in made if isinstance(one.limits, Formula)]
+        if all(one.corrected is one.limits for one in made):  # closed forms are one again
+            if len(formulas) == len(made) and len({f.function for f in formulas}) == 1:
+                columns = zip(*(f.columns for f in formulas), strict=True)
+                every = tuple(np.concatenate(column) for column in columns)
+                return Estimate.closed(value, Formula(formulas[0].function, every), p)
+            return Estimate.closed(value, partial(limits, "limits"), p)
+        further = any(one.corrected is not None for one in known)
+        corrected = partial(limits, "corrected") if further else None
+        return Estimate(value, partial(limits, "limits"), p, corrected)
 
     def column(name: str, empty: Any, values: Sequence[Any]) -> Any:
         text = name in TEXT_COLUMNS
@@ -339,7 +407,7 @@ NAMES = {
 }
 
 
-def corrected(
+def corrected_rows(
     block: Block, entry: Metric, options: Options, draws: FamilyDraws | None = None
 ) -> Block:
     """The block with `p_adjusted`, `family` and `n_family`; small groups stay outside.

@@ -100,8 +100,17 @@ def frame(table: str, rows: Any = (), *, more: Iterable[str] = ()) -> pd.DataFra
     """
     import pandas as pd
 
-    held = rows if isinstance(rows, Mapping) else list(rows)
-    return typed(table, pd.DataFrame(held, columns=[*column_names(table), *more]))
+    kinds = TABLES[table].kinds
+    names = [*kinds, *more]
+    if isinstance(rows, Mapping):
+        size = max((len(values) for values in rows.values()), default=0)
+        columns = {name: rows.get(name, [None] * size) for name in names}
+    else:
+        held = list(rows)
+        columns = {name: [row.get(name) for row in held] for name in names}
+    return pd.DataFrame(
+        {name: _array(columns[name], kinds.get(name, "mixed")) for name in names}, columns=names
+    )
 
 
 def typed(table: str | None, held: pd.DataFrame) -> pd.DataFrame:
@@ -115,15 +124,18 @@ def typed(table: str | None, held: pd.DataFrame) -> pd.DataFrame:
 
     kinds = {} if table is None or table not in TABLES else TABLES[table].kinds
     changed = {}
-    for name in held.columns:
-        column = held[name]
-        made = _typed(column, kinds.get(str(name), "mixed"))
-        if made is not column:
-            changed[name] = made
-    for name in kinds:
-        if name not in held.columns:
-            empty = pd.Series([None] * len(held), index=held.index, dtype=object)
-            changed[name] = _typed(empty, kinds[name])
+    for name, dtype in zip(held.columns, held.dtypes.array, strict=True):
+        kind = kinds.get(str(name), "mixed")
+        if str(dtype) != _TYPES.get(kind):
+            column = held[name]
+            made = _array(column, kind)
+            if made.dtype != dtype:
+                changed[name] = made
+    changed |= {
+        name: _array([None] * len(held), kind)
+        for name, kind in kinds.items()
+        if name not in held.columns
+    }
     if changed:
         held = held.assign(**changed)
     if not isinstance(held.index, pd.RangeIndex) or held.index.start or held.index.step != 1:
@@ -131,25 +143,36 @@ def typed(table: str | None, held: pd.DataFrame) -> pd.DataFrame:
     return held
 
 
-def _typed(column: pd.Series, kind: Kind) -> pd.Series:
-    """The column with the type of its kind; itself where it has it."""
-    dtype = str(column.dtype)
+_TYPES: dict[Kind, str] = {"text": "str", "number": "float64", "whole": "Int64", "truth": "boolean"}
+
+
+def _array(values: Any, kind: Kind) -> Any:
+    """Values as an array of the type of their kind."""
+    import numpy as np
+    import pandas as pd
+
     if kind == "mixed":
+        column = values if isinstance(values, pd.Series) else pd.Series(values, dtype=object)
         kind = _own_kind(column)
-        whole, truth = ("Int64", "boolean") if column.isna().any() else ("int64", "bool")
-    else:
-        whole, truth = "Int64", "boolean"
-    types = {"text": "str", "number": "float64", "whole": whole, "truth": truth}
-    wanted: Any = types[kind]
-    if dtype == wanted:
-        return column
-    if wanted == "Int64":
+        if kind in ("whole", "truth") and not column.isna().any():
+            return column.to_numpy(dtype="int64" if kind == "whole" else "bool")
+        values = column
+    if kind == "number":
+        return np.asarray(values, dtype=np.float64)
+    if kind == "whole" and isinstance(values, np.ndarray) and values.dtype.kind == "f":
+        known = ~np.isnan(values)
+        if not (values[known] == np.floor(values[known])).all():
+            return values  # a weighted count has a fraction
+        return pd.arrays.IntegerArray(np.where(known, values, 0).astype(np.int64), ~known)
+    if kind == "whole":
         try:
-            return column.astype("Int64")
+            return pd.array(values, dtype=pd.Int64Dtype())
         except (OverflowError, TypeError, ValueError):
-            return column.astype("float64")  # a weighted count has a fraction
-    made: pd.Series = column.astype(wanted)
-    return made
+            return np.asarray(values, dtype=np.float64)
+    if kind == "truth" and isinstance(values, np.ndarray) and values.dtype.kind == "f":
+        return pd.arrays.BooleanArray(values > 0, np.isnan(values))
+    text = pd.StringDtype(na_value=np.nan)
+    return pd.array(values, dtype=pd.BooleanDtype() if kind == "truth" else text)
 
 
 def _own_kind(column: pd.Series) -> Kind:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import numpy as np
@@ -24,10 +26,7 @@ from fairweight.auditing.counts.cube import CubeMember
 from fairweight.auditing.intervals.multiplicity import adjust
 from fairweight.auditing.metrics.registry import Metric
 from fairweight.auditing.result import (
-    BOOLEAN_COLUMNS,
-    BOUND_COLUMNS,
     DIVISORS,
-    INTEGER_COLUMNS,
     RESULT_COLUMNS,
     TEXT_COLUMNS,
 )
@@ -301,19 +300,8 @@ def joined(parts: Sequence[Family]) -> Family:
 Block: TypeAlias = dict[str, Any]  # column → array of the block's length
 
 
-def block(
-    c: Comparison,
-    metric: str,
-    slots: Slots,
-    *,
-    scope: str = "model",
-    sized: NDArray[np.bool_] | None = None,
-    **columns: Any,
-) -> Block:
-    """One metric's rows for the slots; columns that are not given stay empty.
-
-    `sized` says which rows could be tested, where the status also tells of results.
-    """
+def block(c: Comparison, metric: str, slots: Slots, scope: str, **columns: Any) -> Block:
+    """One metric's rows for the slots; columns that are not given stay empty."""
     size = len(slots)
     members = (c.n_baseline, c.n_compressed)
     if scope == "method" and c.has_method:  # parents without children take no part
@@ -333,12 +321,7 @@ def block(
     }
     for name, value in columns.items():
         array = np.asarray(value, dtype=object if name in TEXT_COLUMNS else float)
-        made[name] = np.broadcast_to(array, (size,)).copy()
-    made.setdefault("n_clusters", slots.clusters)
-    by_size = np.broadcast_to(status(c, made.get("n"), made["n_clusters"]), (size,))
-    made.setdefault("status", by_size.copy())
-    # Who belongs to a family is decided on sizes and on what a metric needs, never on results.
-    made["sized"] = np.asarray(made["status"] == "ok") if sized is None else sized
+        made[name] = array if array.shape == (size,) else np.full(size, array, array.dtype)
     return made
 
 
@@ -369,25 +352,17 @@ def frame(blocks: Sequence[Block]) -> pd.DataFrame:
 
     The blocks are empty afterwards: columns go over one by one.
     """
-    sizes = [len(b["variant"]) for b in blocks]
-    columns: dict[str, Any] = {}
+    ends = np.cumsum([0, *(len(b["variant"]) for b in blocks)])
+    places = [slice(start, end) for start, end in pairwise(ends)]
+    columns: dict[str, NDArray[Any]] = {}
     for name in RESULT_COLUMNS:
-        empty: Any = None if name in TEXT_COLUMNS else np.nan
-        kind: Any = object if name in TEXT_COLUMNS else float
-        parts = [
-            np.asarray(b.pop(name), dtype=kind) if name in b else np.full(size, empty, dtype=kind)
-            for b, size in zip(blocks, sizes, strict=True)
-        ]
-        joined = np.concatenate(parts) if parts else np.zeros(0, dtype=kind)
-        if name in INTEGER_COLUMNS:
-            columns[name] = pd.array(joined, dtype="Int64")
-        elif name in BOOLEAN_COLUMNS:
-            columns[name] = pd.arrays.BooleanArray(joined > 0, np.isnan(joined))
-        elif name in TEXT_COLUMNS:
-            columns[name] = pd.Series(joined, dtype=object)
-        else:
-            columns[name] = joined
-    return pd.DataFrame(columns, columns=list(RESULT_COLUMNS))
+        text = name in TEXT_COLUMNS
+        column = np.full(ends[-1], None if text else np.nan, dtype=object if text else float)
+        for b, here in zip(blocks, places, strict=True):
+            if name in b:
+                column[here] = b.pop(name)
+        columns[name] = column
+    return schema.frame("results", columns)
 
 
 # Families: which rows are tested together, and what correction they get.
@@ -451,7 +426,8 @@ def bounds_frame(blocks: Sequence[Block]) -> pd.DataFrame:
 
     The blocks carry them no longer.
     """
-    columns: dict[str, list[Any]] = {name: [] for name in BOUND_COLUMNS}
+    columns: defaultdict[str, list[Any]] = defaultdict(list)
+    ends: list[Floats] = []  # (rows, levels, 2) each
     for b in blocks:
         size = len(b["metric"])
         for quantity, estimate in (("shift", "shift"), ("value", "compressed")):
@@ -473,13 +449,14 @@ def bounds_frame(blocks: Sequence[Block]) -> pd.DataFrame:
             columns["status"].append(state)
             columns["quantity"].append(np.full(size, quantity, dtype=object))
             columns["estimate"].append(b.get(estimate, np.full(size, np.nan)))
-            for i, j in enumerate(DIVISORS):
-                columns[f"low_{j}"].append(limits[:, i, 0])
-                columns[f"high_{j}"].append(limits[:, i, 1])
-    if not columns["metric"]:
+            ends.append(limits)
+    if not ends:
         return schema.frame("bounds")
-    made = pd.DataFrame({name: np.concatenate(parts) for name, parts in columns.items()})
-    return made.astype({"n": "Int64"})
+    made = {name: np.concatenate(parts) for name, parts in columns.items()}
+    limits = np.concatenate(ends)
+    for i, j in enumerate(DIVISORS):
+        made[f"low_{j}"], made[f"high_{j}"] = limits[:, i, 0], limits[:, i, 1]
+    return schema.frame("bounds", made)
 
 
 # Every member's own numbers, read off the blocks of all comparisons; who is far from the rest.

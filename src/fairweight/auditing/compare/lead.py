@@ -50,7 +50,7 @@ def lead_table(compared: Sequence[Compared], signs: Signs, alpha: float) -> pd.D
     Scope `model`: the largest deviation of all under random signs. Scope `method`: Holm's steps,
     limits at alpha / tests.
     """
-    frames = []
+    parts: list[dict[str, Any]] = []
     found = [*_of_rates(compared), *_of_means(signs)]
     for scope in ("model", "method"):
         tables = [table for table in found if table.scope == scope and len(table.at)]
@@ -75,13 +75,15 @@ def lead_table(compared: Sequence[Compared], signs: Signs, alpha: float) -> pd.D
             "group": np.concatenate([table.group for table in tables]),
             "class": np.concatenate([table.cls for table in tables]),
         }
-        for name in ("variant", "task", "quantity", "by"):
+        for name in ("variant", "task", "quantity", "by", "scope"):
             columns[name] = [getattr(table, name) for table in tables for _ in table.at]
-        frames.append(pd.DataFrame(columns | {"scope": scope, "n_tests": number}))
-    if not frames:
+        columns["n_tests"] = np.full(len(p), number)
+        parts.append(columns)
+    if not parts:
         return schema.frame("lead")
-    made = pd.concat(frames, ignore_index=True)
-    return schema.typed("lead", made[list(schema.column_names("lead"))])
+    return schema.frame(
+        "lead", {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
+    )
 
 
 def _of_rates(compared: Sequence[Compared]) -> Iterator[Tested]:

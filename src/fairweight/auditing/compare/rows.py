@@ -189,8 +189,7 @@ def _rows(c: Comparison, asked: _Asked, ends: Mapping[str, Ends]) -> Block:
         c,
         metric.name,
         slots,
-        scope=asked.scope,
-        sized=asked.sized,
+        asked.scope,
         aggregation=metric.aggregation,
         n=family.n,
         n_clusters=family.clusters,
@@ -198,7 +197,8 @@ def _rows(c: Comparison, asked: _Asked, ends: Mapping[str, Ends]) -> Block:
         **columns,
         **family.columns,
     )
-    rows |= more
+    # Who belongs to a family is decided on sizes and on what a metric needs, never on results.
+    rows |= {"sized": asked.sized, **more}
     if family.members is not None:
         rows["members"] = family.members.T
     if slots.kind == "group*class":
@@ -257,7 +257,7 @@ def rate_rows(c: Comparison, metrics: Iterable[Metric]) -> Iterator[Built]:
     size = 0
     for rate in metrics:
         for kind in KINDS:
-            if LEVEL_OF_KIND[kind] not in rate.by:
+            if LEVEL_OF_KIND[kind] not in rate.by or rate.of_scores:
                 continue
             # Every rate by class within every group would multiply the tables; some determine all.
             if kind == "group*class" and not rate.crossed:
@@ -283,12 +283,13 @@ def _rates_together(c: Comparison, wanted: Sequence[tuple[Metric, str]]) -> list
 
 def rates(c: Comparison, wanted: Sequence[tuple[Metric, str]]) -> list[Family | None]:
     """Rates by kind of rows about these models: in closed form, or linearised."""
-    own = [(metric, kind) for metric, kind in wanted if not metric.of_scores]
     if c.closed_form:
-        made = iter(closed_rates(c, own))
-    else:
-        made = (linear_rates(c, m, event_outcomes(c, m.event, kind), kind) for m, kind in own)
-    return [None if metric.of_scores else next(made) for metric, _ in wanted]
+        return closed_rates(c, wanted)
+    return [
+        linear_rates(c, metric, event_outcomes(c, metric.event, kind), kind)
+        for metric, kind in wanted
+        if metric.event is not None
+    ]
 
 
 def scopes(c: Comparison, parts: Iterable[tuple[Family, Iterable[Outcomes]]]) -> list[Built]:
@@ -320,14 +321,14 @@ def scopes(c: Comparison, parts: Iterable[tuple[Family, Iterable[Outcomes]]]) ->
 
 def value_rows(c: Comparison, wanted: Sequence[Estimand]) -> Iterator[Block]:
     """Rows of what is drawn, by family and scope: all that one metric has of one kind together."""
-    made = iter(replicate(c, [q for q in wanted if q.evaluate is not None]))
+    made = replicate(c, [q for q in wanted if q.evaluate is not None])[::-1]
     families: dict[tuple[str, str], list[tuple[Estimand, Replicated | None]]] = {}
     for estimand in wanted:
-        found = next(made) if estimand.evaluate is not None else None
+        found = made.pop() if estimand.evaluate is not None else None
         key = estimand.metric.name, estimand.slots.kind
         families.setdefault(key, []).append((estimand, found))
-    for parts in families.values():
-        yield from drawn_rows(c, parts)
+    for key in tuple(families):  # draws are let go once their rows are made
+        yield from drawn_rows(c, families.pop(key))
 
 
 def drawn_rows(

@@ -133,7 +133,8 @@ def touching(counts: Sequence[Floats]) -> Floats:
 
     def difference(part: Floats) -> Floats:
         first, second = np.minimum(reached(part), _LARGEST_QUANTILE)
-        return first - second
+        apart: Floats = first - second
+        return apart
 
     same = distance <= _ROUNDING
     start, end = np.zeros_like(distance), np.full_like(distance, np.pi / 2)

@@ -93,7 +93,7 @@ def column_names(table: str) -> tuple[str, ...]:
 
 
 def frame(table: str, rows: Any = (), *, more: Iterable[str] = ()) -> pd.DataFrame:
-    """Rows (dictionaries, or columns of values) as a frame of that table, with its types.
+    """Rows (dictionaries, or cells in order) or columns of values as a frame, with its types.
 
     >>> frame("group_error").dtypes["error"].name, len(frame("group_error").columns)
     ('float64', 7)
@@ -106,11 +106,12 @@ def frame(table: str, rows: Any = (), *, more: Iterable[str] = ()) -> pd.DataFra
         size = max((len(values) for values in rows.values()), default=0)
         columns = {name: rows.get(name, [None] * size) for name in names}
     else:
-        held = list(rows)
+        held = [
+            row if isinstance(row, Mapping) else dict(zip(names, row, strict=True)) for row in rows
+        ]
         columns = {name: [row.get(name) for row in held] for name in names}
-    return pd.DataFrame(
-        {name: _array(columns[name], kinds.get(name, "mixed")) for name in names}, columns=names
-    )
+    made = {name: _array(columns[name], kinds.get(name, "mixed")) for name in names}
+    return pd.DataFrame(made, columns=names)
 
 
 def typed(table: str | None, held: pd.DataFrame) -> pd.DataFrame:
@@ -126,10 +127,10 @@ def typed(table: str | None, held: pd.DataFrame) -> pd.DataFrame:
     changed = {}
     for name, dtype in zip(held.columns, held.dtypes.array, strict=True):
         kind = kinds.get(str(name), "mixed")
-        if str(dtype) != _TYPES.get(kind):
+        if str(dtype) != TYPES.get(kind):
             column = held[name]
-            made = _array(column, kind)
-            if made.dtype != dtype:
+            made = _typed(column, kind)
+            if made is not column:
                 changed[name] = made
     changed |= {
         name: _array([None] * len(held), kind)
@@ -143,36 +144,41 @@ def typed(table: str | None, held: pd.DataFrame) -> pd.DataFrame:
     return held
 
 
-_TYPES: dict[Kind, str] = {"text": "str", "number": "float64", "whole": "Int64", "truth": "boolean"}
+TYPES: dict[Kind, str] = {"text": "str", "number": "float64", "whole": "Int64", "truth": "boolean"}
 
 
 def _array(values: Any, kind: Kind) -> Any:
-    """Values as an array of the type of their kind."""
+    """Values as an array, or a column, of the type of their kind."""
     import numpy as np
     import pandas as pd
 
-    if kind == "mixed":
-        column = values if isinstance(values, pd.Series) else pd.Series(values, dtype=object)
-        kind = _own_kind(column)
-        if kind in ("whole", "truth") and not column.isna().any():
-            return column.to_numpy(dtype="int64" if kind == "whole" else "bool")
-        values = column
-    if kind == "number":
-        return np.asarray(values, dtype=np.float64)
-    if kind == "whole" and isinstance(values, np.ndarray) and values.dtype.kind == "f":
+    if kind == "text":
+        return pd.array(values, dtype=pd.StringDtype(na_value=np.nan))
+    if isinstance(values, np.ndarray) and values.dtype == np.float64:
         known = ~np.isnan(values)
-        if not (values[known] == np.floor(values[known])).all():
-            return values  # a weighted count has a fraction
-        return pd.arrays.IntegerArray(np.where(known, values, 0).astype(np.int64), ~known)
-    if kind == "whole":
+        if kind == "whole" and (values[known] == np.floor(values[known])).all():
+            return pd.arrays.IntegerArray(np.where(known, values, 0.0).astype(np.int64), ~known)
+        return pd.arrays.BooleanArray(values > 0, ~known) if kind == "truth" else values
+    return _typed(pd.Series(values), kind)
+
+
+def _typed(column: pd.Series, kind: Kind) -> pd.Series:
+    """The column with the type of its kind; itself where it has it."""
+    if kind == "mixed":
+        kind = _own_kind(column)
+        full = {"whole": "int64", "truth": "bool"} if not column.isna().any() else {}
+        wanted: Any = full.get(kind, TYPES[kind])
+    else:
+        wanted = TYPES[kind]
+    if str(column.dtype) == wanted:
+        return column
+    if wanted == "Int64":
         try:
-            return pd.array(values, dtype=pd.Int64Dtype())
+            return column.astype("Int64")
         except (OverflowError, TypeError, ValueError):
-            return np.asarray(values, dtype=np.float64)
-    if kind == "truth" and isinstance(values, np.ndarray) and values.dtype.kind == "f":
-        return pd.arrays.BooleanArray(values > 0, np.isnan(values))
-    text = pd.StringDtype(na_value=np.nan)
-    return pd.array(values, dtype=pd.BooleanDtype() if kind == "truth" else text)
+            return column.astype("float64")  # a weighted count has a fraction
+    made: pd.Series = column.astype(wanted)
+    return made
 
 
 def _own_kind(column: pd.Series) -> Kind:

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
     from fairweight.auditing.choose.choice import Choice
     from fairweight.auditing.exemplars.exemplars import Exemplars
+    from fairweight.auditing.exemplars.largest_losses import LargestLosses
     from fairweight.auditing.explain.explanations import ExplainRequest
     from fairweight.auditing.gate.sample_size import Plan
     from fairweight.auditing.gate.verdict import Require, Verdict
@@ -654,8 +655,10 @@ def exemplars(
     dataset_options: Mapping[str, Any] | None = None,
     overwrite: bool = False,
     progress: Progress | None = None,
-) -> Exemplars:
+) -> Exemplars | LargestLosses:
     """Find the examples on which compressed models predict otherwise than dense ones.
+
+    Of outcomes that are numbers: the examples that lose most (`LargestLosses`, its frame `rows`).
 
     Parameters
     ----------
@@ -668,7 +671,7 @@ def exemplars(
     kinds
         "modal", "unanimous", "taxicab", "jaccard", "surrogate" (single pairs).
     percentiles
-        Cuts of the distance: 95 keeps the 5 % of examples that lie furthest apart.
+        Cuts of the distance: 95 keeps the 5 % of examples that lie furthest apart, or lose most.
     tie_rule
         Who wins equally many votes: "disjoint" (no common prediction), "max", "min", "negative",
         "random", "baseline".
@@ -683,6 +686,8 @@ def exemplars(
         Replace images too that fairweight did not write.
     """
     from fairweight.auditing.exemplars.exemplars import find, join
+    from fairweight.auditing.exemplars.largest_losses import join as join_losses
+    from fairweight.auditing.exemplars.largest_losses import largest_losses
     from fairweight.auditing.prediction_matrix import from_aligned, tasks_of
     from fairweight.report.images import images_of, shown_of, write_all_images
 
@@ -695,20 +700,30 @@ def exemplars(
         raise InputError("--dataset and --dataset-option need --images DIR.")
     with align(tables, further=True) as aligned:
         names = tasks_of(aligned)
+        numeric = aligned.outcome is not None and not aligned.outcome.binary
+        if numeric and (images is not None or fill is not None or tuple(kinds) != EXEMPLAR_KINDS):
+            raise InputError(
+                "--kind, --fill and --images are about predictions that differ; of numbers "
+                "(--outcome) the examples that lose most are found, by --percentile alone."
+            )
         positive = None if aligned.has_task else tables.positive
+        losses: list[LargestLosses] = []
         spoken: list[Vocabulary] = []
         parts: list[Exemplars] = []
         shown: list[Shown] = []
         for number, name in enumerate(names):  # one task in memory at a time
             if progress is not None:
                 progress("finding exemplars", number, len(names))
-            answers = from_aligned(aligned, name, positive=positive)
+            answers = from_aligned(aligned, name, positive=positive, numeric=True)
             for variant in variants or ():
                 if variant not in answers.variants:
                     raise UnknownNameError("Compressed variant", variant, answers.variants)
             if variants is not None:
                 kept = tuple(variant for variant in answers.variants if variant in variants)
                 answers = replace(answers, variants=kept)
+            if numeric:
+                losses.append(largest_losses(answers, percentiles=percentiles))
+                continue
             spoken.append(of_answers(answers))
             parts.append(
                 find(
@@ -723,6 +738,8 @@ def exemplars(
             )
             if images is not None:
                 shown += shown_of(parts[-1], answers, most_images, chosen.random_state)
+        if numeric:
+            return join_losses(losses)
         joined(spoken).check(aligned.baseline, force=tables.force)
         found = join(parts)
         if images is not None:

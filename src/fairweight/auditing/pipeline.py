@@ -505,7 +505,8 @@ def audited(
 
         if aligned.has_count:  # without identities, as a cube is
             return explained(result, [from_cube(cube, aligned.baseline)], explain, report)
-        return explained(result, answers_of(aligned, tables.positive), explain, report)
+        answers = answers_of(aligned, tables.positive, numeric=True)
+        return explained(result, answers, explain, report)
 
 
 def _audit_cubes(

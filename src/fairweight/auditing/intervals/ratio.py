@@ -120,6 +120,26 @@ class RatioSums:
     def _sum(self, **powers: int) -> Floats:
         return self.products[..., POSITION[tuple(powers.get(v, 0) for v in VARIABLES)]]
 
+    def influence(self, rho: float = 1.0) -> tuple[Floats, ...]:
+        """Coefficients of the four variables in what a unit adds to R_c − ρ R_b of each row."""
+        with np.errstate(invalid="ignore", divide="ignore"):
+            base, grown = self._sum(den=1), self._sum(den_change=1)
+            total = base + grown
+            baseline = self._sum(num=1) / base  # less the centre
+            compressed = (
+                self._sum(num=1) + self._sum(num_change=1) - self.centre * grown
+            ) / total  # less the centre too
+            return (
+                1 / total - rho / base,
+                1 / total,
+                rho * baseline / base - compressed / total,
+                -(compressed + self.centre) / total,
+            )
+
+    def squares(self, of: RatioSums) -> Floats:
+        """Σ over the units of these sums of the squares of what they would add to other rows."""
+        return self._form(of.influence(), 2)
+
     def moments(self, rho: float = 1.0) -> RatioMoments:
         """The shift R_c − ρ R_b, and second and third moments of what units contribute to it."""
         with np.errstate(invalid="ignore", divide="ignore"):
@@ -130,12 +150,7 @@ class RatioSums:
                 self._sum(num=1) + self._sum(num_change=1) - self.centre * grown
             ) / total  # less the centre too
             n = self.n
-            coefficients = (
-                n * (1 / total - rho / base),
-                n / total,
-                n * (rho * baseline / base - compressed / total),
-                -n * (compressed + self.centre) / total,
-            )
+            coefficients = tuple(n * c for c in self.influence(rho))
             second, third = (self._form(coefficients, order) for order in (2, 3))
             return RatioMoments(
                 n=n,

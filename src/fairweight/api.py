@@ -280,7 +280,8 @@ def audit_table(
     repeat
         The column that tells repeated runs of one model apart; they are averaged.
     unlabelled
-        There are no labels: report how often predictions changed, and no more.
+        There are no labels: report how often predictions changed and, with class probabilities,
+        how far these lie apart (total variation, Kullback–Leibler, agreement on the first choice).
     missing
         "error" or "drop": what to do about examples that some variant lacks.
     drawn_limits

@@ -20,6 +20,11 @@ import pandas as pd
 from fairweight import __version__
 from fairweight.auditing import schema
 from fairweight.auditing.compare.comparison import Comparison, TrainingCounts, comparison
+from fairweight.auditing.compare.divergence import (
+    NO_DISTRIBUTIONS,
+    distributions,
+    divergence_rows,
+)
 from fairweight.auditing.compare.estimate import Block, bounds_frame, frame, per_seed
 from fairweight.auditing.compare.lead import lead_table
 from fairweight.auditing.compare.outcome import largest_loss, mean_outcome_rows
@@ -46,7 +51,7 @@ from fairweight.base.fields import options_of
 from fairweight.base.types import Progress
 from fairweight.errors import InputError, UnknownNameError
 from fairweight.specs.audit import AuditOptions, Members
-from fairweight.tables.align import align
+from fairweight.tables.align import align, beside_outcomes
 from fairweight.tables.canonical import canonical
 from fairweight.tables.companions import (
     leak_notes,
@@ -94,11 +99,20 @@ def run(
     request: AuditRequest,
     *,
     scored: Cube | None = None,
+    predicted: Cube | None = None,
     training: pd.DataFrame | None = None,
     variants_table: pd.DataFrame | None = None,
     progress: Progress = silent,
 ) -> AuditResult:
-    """Audit a cube (and, where there are scores, the cube that tells them apart)."""
+    """Audit a cube.
+
+    Parameters
+    ----------
+    scored
+        Where there are scores: the cube that tells them apart.
+    predicted
+        Where predictions stand beside outcomes: the cube of these, without labels.
+    """
     request = replace(request, options=options_for(cube, request.options))
     lineage = parents_in(variants_table)
     # A leak comes first: the terminal shows only some notes.
@@ -124,6 +138,7 @@ def run(
                 _compare(
                     cube,
                     scored,
+                    predicted,
                     request,
                     variant,
                     task,
@@ -166,7 +181,7 @@ def run(
     progress("tables", steps, steps)
     for part in made:
         notes += part.notes
-    if scored is not None:
+    if scored is not None and cube.labelled:
         reliability = reliability_table(
             scored,
             (request.baseline, *request.variants),
@@ -247,6 +262,7 @@ def options_for(cube: Cube, options: AuditOptions) -> AuditOptions:
 def _compare(
     cube: Cube,
     scored: Cube | None,
+    predicted: Cube | None,
     request: AuditRequest,
     variant: str,
     task: str | None,
@@ -277,6 +293,14 @@ def _compare(
                 f"Score metrics of {variant} leave out {left_out:,} examples on which a model "
                 "abstains or has no score."
             )
+    if predicted is not None:
+        # A prediction that changed is one thing, one that became wrong is another.
+        churn = compare(compared(predicted), None).blocks
+        others = [b for b in made.blocks if metric(b["metric"][0]).pairs != "changed"]
+        made.blocks = [*others, *churn]
+    if not cube.labelled and with_scores is not None:
+        made.blocks += divergence_rows(with_scores)
+        made.notes += [] if distributions(with_scores) is not None else [NO_DISTRIBUTIONS]
     if not cube.has_classes:
         return made
     if with_scores is None or not with_scores.cube.n_cells:
@@ -488,12 +512,14 @@ def audited(
             inputs=provenance(aligned.inputs),
             test_set=known,
         )
+        predictions = beside_outcomes(aligned)
         result = run(
             cube,
             request,
             scored=count(aligned, scores=True)
-            if cube.has_classes and has_scores(aligned)
+            if cube.outcome is None and has_scores(aligned)
             else None,
+            predicted=None if predictions is None else count(predictions),
             training=training_table(aligned, cube.label_classes),
             variants_table=aligned.variants_table,
             progress=report,

@@ -94,7 +94,7 @@ def _numbers(c: Comparison, entry: Metric, kind: str) -> Iterator[Built]:
     chosen = groupings_of(c, kind)
     if not chosen:
         return
-    family = joined([_ratio_family(c, entry, grouping, kind) for grouping in chosen])
+    family = joined([ratio_family(c, entry, grouping, kind) for grouping in chosen])
     if not c.one_pair:
         assert family.members is not None
         about = context(c.retraining, difference(family.members))
@@ -217,7 +217,7 @@ def usual_change(c: Comparison, rho: float = 1.0) -> UsualChange:
 SKEWED, FEW_EXAMPLES = 1.0, 300  # beyond this skewness, below so many examples: no verdict
 
 
-def _ratio_family(c: Comparison, entry: Metric, grouping: Grouping, kind: str) -> Family:
+def ratio_family(c: Comparison, entry: Metric, grouping: Grouping, kind: str) -> Family:
     """Ratios of sums in the levels of one column."""
     cube = c.cube
     assert cube.outcome is not None

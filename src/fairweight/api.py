@@ -531,16 +531,19 @@ def count(
     if tables.groups is not None and are_distant(tables, LAZY):
         tables = counted_there(tables)
     suppress = SUPPRESS if suppress_small else 0
+    from fairweight.auditing.pipeline import as_asked
+
     if parts == 1 and ray is None:
         with align(tables) as aligned:
             if progress is not None:
                 progress("counting", 0, 1)
-            cube = count_view(aligned)
-            of_cube(cube).check(aligned.baseline, force=tables.force)
+            cube, groupings = as_asked(count_view(aligned), aligned.groupings, tables)
+            if cube.has_classes:
+                of_cube(cube).check(aligned.baseline, force=tables.force)
             left_out = write_cube(
                 cube,
                 out,
-                groupings=aligned.groupings,
+                groupings=groupings,
                 baseline=aligned.baseline,
                 suppress=suppress,
                 key=unit_key,
@@ -561,7 +564,9 @@ def count(
         progress=progress,
     )
     cube, baseline, groupings = read_cubes([str(path) for path in cubes])
-    of_cube(cube).check(baseline, force=tables.force)
+    cube, groupings = as_asked(cube, groupings, tables)
+    if cube.has_classes:
+        of_cube(cube).check(baseline, force=tables.force)
     left_out = write_cube(
         cube, out, groupings=groupings, baseline=baseline, suppress=suppress, units="digests"
     )

@@ -494,10 +494,7 @@ def audited(
     with align(tables, further=explain is not None) as aligned:
         report("counting", 0, 1)
         cube = count(aligned)
-        groupings = aligned.groupings
-        if tables.labels_are == LabelsAre.POSITIONS:
-            cube = of_positions(cube, tables.label)
-            groupings = (*groupings, grouping_name([tables.label]))
+        cube, groupings = as_asked(cube, aligned.groupings, tables)
         known = None
         if options.confirmatory or aligned.n_rows <= FINGERPRINT_ROWS:
             known = of_rows(aligned) or of_cells(cube)
@@ -533,6 +530,15 @@ def audited(
             return explained(result, [from_cube(cube, aligned.baseline)], explain, report)
         answers = answers_of(aligned, tables.positive, numeric=True)
         return explained(result, answers, explain, report)
+
+
+def as_asked(
+    cube: Cube, groupings: Sequence[str], tables: TableSpec
+) -> tuple[Cube, tuple[str, ...]]:
+    """The cube and its groupings; labels that are positions are right or wrong, and a group."""
+    if tables.labels_are != LabelsAre.POSITIONS or not cube.has_classes:
+        return cube, tuple(groupings)
+    return of_positions(cube, tables.label), (*groupings, grouping_name([tables.label]))
 
 
 def _audit_cubes(
@@ -579,7 +585,8 @@ def read_chosen_cubes(paths: Sequence[str], tables: TableSpec) -> tuple[Cube, st
         raise UnknownNameError("The baseline", baseline, names)
     if tables.groups is not None:
         groupings = chosen_groupings(cube, tables.groups)
-    return cube, baseline, tuple(groupings)
+    cube, groupings = as_asked(cube, groupings, tables)
+    return cube, baseline, groupings
 
 
 def models_beside_cubes(tables: TableSpec) -> tuple[pd.DataFrame, Source] | None:

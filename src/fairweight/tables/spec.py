@@ -566,7 +566,8 @@ class TableSpec:
         COLUMNS, "--repeat-column", "COL",
     )  # fmt: skip
     unlabelled: bool = option(
-        False, "There are no labels: report how often predictions changed and, with class probabilities, "
+        False,
+        "There are no labels: report how often predictions changed and, with class probabilities, "
         "how far these lie apart.",
         COLUMNS, "--unlabelled",
     )  # fmt: skip

@@ -39,7 +39,7 @@ from fairweight.auditing.compare.simultaneous import Signs, draw_signs
 from fairweight.auditing.compare.task_mean import task_mean_rows
 from fairweight.auditing.compare.variant import Compared, compare
 from fairweight.auditing.counts.confusion import confusion, data_table, left_out_table
-from fairweight.auditing.counts.cube import Cube, of_positions
+from fairweight.auditing.counts.cube import Cube, compact, of_positions
 from fairweight.auditing.counts.cube_file import read_cubes
 from fairweight.auditing.counts.group_by import count, has_scores, of_cells, of_rows, training_table
 from fairweight.auditing.counts.groupings import chosen_groupings, resolve_positive
@@ -117,6 +117,14 @@ def run(
     lineage = parents_in(variants_table)
     # A leak comes first: the terminal shows only some notes.
     notes = leak_notes(leaks(variants_table, request.variants))
+    if len(cube.tasks) == 1:  # its mean over tasks would say everything twice
+        only = cube.tasks[0]
+        notes.append(f"There is one task, '{only}', so results do not name it.")
+        if training is not None and "task" in training:
+            training = training[training["task"] == only].drop(columns="task")
+        cube = without_task(cube)
+        scored = None if scored is None else without_task(scored)
+        predicted = None if predicted is None else without_task(predicted)
     notes += [*_member_notes(cube, request, variants_table), *request.notes, *cube.notes]
     notes += left_out_note(cube.left_out)  # of a cube; tables have said so already
     if cube.has_classes:
@@ -239,6 +247,21 @@ def run(
             variant: part.pairing
             for variant, part in zip(request.variants * len(tasks), made, strict=True)
         },
+    )
+
+
+def without_task(cube: Cube) -> Cube:
+    """A cube of one task as one without any: an example is one row again."""
+    loose = not cube.unit_is_cluster
+    return compact(
+        replace(
+            cube,
+            tasks=(),
+            task=None,
+            unit=None if loose else cube.unit,
+            unit_names=() if loose else cube.unit_names,
+            left_out=tuple(replace(part, task=None) for part in cube.left_out),
+        )
     )
 
 
@@ -529,6 +552,8 @@ def audited(
         if aligned.has_count:  # without identities, as a cube is
             return explained(result, [from_cube(cube, aligned.baseline)], explain, report)
         answers = answers_of(aligned, tables.positive, numeric=True)
+        if not result.tasks:
+            answers = [replace(one, task=None) for one in answers]
         return explained(result, answers, explain, report)
 
 
@@ -573,6 +598,7 @@ def _audit_cubes(
     from fairweight.auditing.prediction_matrix import from_cube
 
     tasks = [from_cube(cube, baseline, task) for task in cube.tasks or (None,)]
+    tasks = tasks if result.tasks else [replace(one, task=None) for one in tasks]
     return explained(result, tasks, explain, progress)
 
 

@@ -25,8 +25,11 @@ from fairweight.auditing.explain.slices.contrasts import (
     pooled_error,
     slice_contrast,
 )
-from fairweight.auditing.explain.slices.search import discovery_half
+from fairweight.auditing.explain.slices.search import discovery_half, find_slices
 from fairweight.auditing.intervals.excess import excess_test
+from fairweight.auditing.prediction_matrix import from_aligned
+from fairweight.tables.align import align
+from fairweight.tables.spec import SourceRef
 
 
 def counts(n: Any, lost: Any, gained: Any) -> Totals:
@@ -297,6 +300,33 @@ def test_contrasts_of_outcomes_are_the_excesses_of_the_audit(
     np.testing.assert_allclose(rest.products[0], own.products[1], rtol=1e-9, atol=1e-9)
     assert rest.n[0] == own.n[1]
     np.testing.assert_allclose(rest.changed[:2], own.changed[[1, 0]])
+
+
+@pytest.mark.slow
+def test_no_slice_of_numbers_is_found_where_there_is_none_and_a_planted_one_is() -> None:
+    """Skewed changes, and a level with three times as large ones: at most 7 % of 150 audits."""
+
+    def found(seed: int, harm: float) -> list[str]:
+        rng = np.random.default_rng(seed)
+        n = 3000
+        columns = {f"c{i}": rng.integers(0, 4, n).astype(str) for i in range(6)}
+        size = np.where(columns["c0"] == "0", 3.0, 1.0) * rng.gamma(0.5, 1, n)
+        moved = np.where(rng.random(n) < 0.3, size * rng.choice([-1, 1], n), 0)
+        moved = moved + harm * ((columns["c1"] == "1") & (rng.random(n) < 0.7))
+        before = rng.gamma(1, 1, n)
+        table = {"example_id": range(n), **columns, "dense": before, "int8": before + moved}
+        spec = fw.TableSpec(
+            (SourceRef.of(table),),
+            outcome={"dense": "dense", "int8": "int8"},
+            better="lower",
+            groups=list(columns),
+        )
+        with align(spec) as aligned:
+            answers = from_aligned(aligned, numeric=True)
+        return [str(s) for s in find_slices(answers, "int8", random_state=seed)["slice"]]
+
+    assert sum(bool(found(seed, 0.0)) for seed in range(150)) <= 0.07 * 150
+    assert sum(found(seed, 0.35)[:1] == ["c1=1"] for seed in range(30)) >= 15
 
 
 def test_the_screen_keeps_every_outcome_that_the_rule_would_find() -> None:

@@ -372,6 +372,7 @@ _distance = partial(
     better="none",
     low=0,
     needs=frozenset({"scores"}),
+    only_unlabelled=True,
     undefined="no class probabilities",
     aggregation="pairs",
     is_change=True,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -106,7 +106,7 @@ class Comparison:
     stream: str | None = None  # comparisons with one stream share their random numbers
     parents: Parents = field(default_factory=dict)  # (variant, seed) → what it was derived from
     signs: Signs | None = None  # random signs of the whole audit
-    once: dict[str, Any] = field(default_factory=dict, init=False, repr=False, compare=False)
+    once: dict[Hashable, Any] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     @property
     def margin(self) -> float:

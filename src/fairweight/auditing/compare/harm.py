@@ -517,35 +517,38 @@ def power_table(c: Comparison, confirmatory: Sequence[Built]) -> list[dict[str, 
         for r in confirmatory
         if r.family.slots.by == "overall" and r.family.sums is not None
     ]
-    rows: list[dict[str, Any]] = []
     if not pooled or not np.isfinite(pooled[0]):
-        return rows
-    for table in confirmatory:
-        e, b = table.family, table.block
-        assert e.sums is not None
-        m = np.nanmax(b["n_family"]) if np.isfinite(b["n_family"]).any() else 1.0
-        level = c.options.alpha / m
-        least = min_detectable_shift(e.n, pooled[0], level, design_effect=e.sums.design_effect)
-        needed = examples_needed(c.margin, pooled[0], level, design_effect=e.sums.design_effect)
-        needed = np.broadcast_to(needed, e.n.shape)
-        for i in range(len(e.n)):
-            rows.append(
-                {
-                    "variant": c.variant,
-                    "task": c.task,
-                    "metric": e.metric.name,
-                    "by": e.slots.by,
-                    "group": e.slots.group[i],
-                    "class": e.slots.cls[i],
-                    "n": int(e.n[i]),
-                    "discordance": float(pooled[0]),
-                    "design_effect": float(e.sums.design_effect[i]),
-                    "n_family": int(m),
-                    "min_detectable_shift": float(least[i]),
-                    "reference_shift": c.margin,
-                    "n_needed": float(needed[i]),
-                    "largest_loss": float(b["largest_loss"][i]),
-                    "status": str(b["status"][i]),
-                }
-            )
-    return rows
+        return []
+    families = [
+        (table.family, table.block, float(np.fmax.reduce(table.block["n_family"], initial=1.0)))
+        for table in confirmatory
+    ]
+    n = np.concatenate([e.n for e, _, _ in families])
+    effect = np.concatenate([e.sums.design_effect for e, _, _ in families if e.sums is not None])
+    level = c.options.alpha / np.repeat(
+        [m for _, _, m in families], [len(e.n) for e, _, _ in families]
+    )
+    least = iter(min_detectable_shift(n, pooled[0], level, design_effect=effect))
+    needed = iter(examples_needed(c.margin, pooled[0], level, design_effect=effect))
+    return [
+        {
+            "variant": c.variant,
+            "task": c.task,
+            "metric": e.metric.name,
+            "by": e.slots.by,
+            "group": e.slots.group[i],
+            "class": e.slots.cls[i],
+            "n": int(e.n[i]),
+            "discordance": float(pooled[0]),
+            "design_effect": float(own),
+            "n_family": int(m),
+            "min_detectable_shift": float(next(least)),
+            "reference_shift": c.margin,
+            "n_needed": float(next(needed)),
+            "largest_loss": float(b["largest_loss"][i]),
+            "status": str(b["status"][i]),
+        }
+        for e, b, m in families
+        if e.sums is not None
+        for i, own in enumerate(e.sums.design_effect)
+    ]

@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 from scipy.sparse import coo_array
 from scipy.special import ndtr
 
-from fairweight.auditing.compare.closed_form import closed_rates
 from fairweight.auditing.compare.comparison import (
     Comparison,
     Outcomes,
@@ -36,12 +35,11 @@ from fairweight.auditing.compare.lead import mean_test
 from fairweight.auditing.compare.linear import (
     enough_units,
     entries_of,
-    linear_rates,
     rate_limits,
     sizes_of,
 )
 from fairweight.auditing.compare.retraining import context, difference
-from fairweight.auditing.compare.rows import Built, build, scopes
+from fairweight.auditing.compare.rows import Built, build, rates, scopes
 from fairweight.auditing.compare.simultaneous import MeanFamily
 from fairweight.auditing.compare.task_mean import mean_heterogeneity
 from fairweight.auditing.compare.two_way import method_rates
@@ -81,10 +79,9 @@ def outcome_rows(c: Comparison) -> Iterator[Built]:
 def _shares(c: Comparison, entry: Metric, kind: str) -> Iterator[Built]:
     """Outcomes that are 0 or 1: what predictions give, row by row."""
     assert entry.event is not None
-    rows = event_outcomes(c, entry.event, kind)
-    family = closed_rates(c, entry, kind) if c.closed_form else linear_rates(c, entry, rows, kind)
+    (family,) = rates(c, [(entry, kind)])
     if family is not None:
-        yield from scopes(c, family, event_outcomes(c, entry.event, kind))
+        yield from scopes(c, [(family, event_outcomes(c, entry.event, kind))])
 
 
 # Outcomes that are numbers: ratios of sums.

@@ -38,6 +38,7 @@ flips harmful_flips helpful_flips worst_group_shift excess_shift_standardised he
 heterogeneity_within_classes concentration abstention_rate cev sde cev_pp sde_pp
 normalized_error_change normalized_fpr_change normalized_fnr_change class_impact
 correct failed outcome cost
+total_variation kl_divergence first_choice_agreement
 """
 CONTRACT = _CONTRACT.split()
 GAPS = [
@@ -67,6 +68,9 @@ def test_every_metric_can_be_called_on_arrays_or_belongs_to_an_audit() -> None:
         "heterogeneity",
         "heterogeneity_within_classes",
         "class_impact",
+        "total_variation",  # of class probabilities, without labels
+        "kl_divergence",
+        "first_choice_agreement",
         *OUTCOMES,
     }
 

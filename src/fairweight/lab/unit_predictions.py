@@ -41,7 +41,7 @@ TIMED = 11  # pairs of calls; all but the outer two give limits with an error of
 
 
 @dataclass(frozen=True)
-class Network:
+class FloatNetwork:
     """A float network as an ONNX file, with what is needed to ask it and to compress it.
 
     file       the float ONNX file
@@ -61,7 +61,7 @@ class Network:
 @contextmanager
 def opened_network(
     model: nn.Module | str | Path, example: Any = None, *, scaling: Scaling | None = None
-) -> Iterator[Network]:
+) -> Iterator[FloatNetwork]:
     """A folder of the lab, a module or an ONNX file; exported where it has to be.
 
     Parameters
@@ -86,12 +86,14 @@ def opened_network(
             card = card_of(read_onnx(path), f"'{path}'")
             called = path.stem if card is None else card.variant
             card = card or Card()
-            yield Network(path, Path(folder), card, None, called, card.preprocessing or scaling)
+            yield FloatNetwork(
+                path, Path(folder), card, None, called, card.preprocessing or scaling
+            )
             return
         scale = card.preprocessing or scaling
         images = as_floats(example, scale, "The model")[:TIMED_AT_ONCE].contiguous()
         file = to_onnx(module, images, Path(folder) / "float.onnx", card=card)
-        yield Network(file, Path(folder), card, module, card.variant, scale)
+        yield FloatNetwork(file, Path(folder), card, module, card.variant, scale)
 
 
 @dataclass(frozen=True)
@@ -175,7 +177,7 @@ class UnitPredictor:
     def __init__(
         self,
         models: UnitModels,
-        network: Network,
+        network: FloatNetwork,
         calibration: NDArray[Any],
         examples: JudgedExamples,
         *,
@@ -337,7 +339,7 @@ def _read(place: Path, n: int) -> NDArray[np.int64] | None:
 
 
 def unit_predictors(
-    network: Network,
+    network: FloatNetwork,
     spec: Method,
     parts: Sequence[JudgedExamples],
     *,
@@ -412,7 +414,7 @@ def data_for(
 def calibration_inputs(
     given: Iterable[Any] | Images | None,
     needed: int,
-    network: Network,
+    network: FloatNetwork,
     examples: JudgedExamples,
     *,
     seen: bool,

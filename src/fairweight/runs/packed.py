@@ -26,7 +26,7 @@ from fairweight.base.files import atomic_file
 from fairweight.data.dataset import Images
 from fairweight.errors import InputError
 from fairweight.lab.prediction_rows import CLASSES_KEY
-from fairweight.runs.plan import Plan, PlannedModel
+from fairweight.runs.plan import PlannedModel, StudyPlan
 from fairweight.runs.stage import PREDICTIONS, SIMILARITY, VARIANT, Stage
 from fairweight.runs.store import Store
 from fairweight.specs.data import Data
@@ -70,7 +70,7 @@ class Packed:
 # Packing: what a store holds of a member, into files.
 
 
-def pack(plan: Plan, store: Store, folder: Path) -> list[Path]:
+def pack(plan: StudyPlan, store: Store, folder: Path) -> list[Path]:
     """Write the members that are complete in the store and in no file of the folder yet.
 
     Returns the files that were written, `STUDY-EXPERIMENT-SEED.parquet`.
@@ -200,7 +200,7 @@ def _write(
 
 
 def restore(
-    plan: Plan,
+    plan: StudyPlan,
     store: Store,
     folder: Path,
     root: Path | None,

@@ -254,7 +254,7 @@ NOT_RUN = "the run is not made yet"
 
 
 @dataclass(frozen=True)
-class Line:
+class ClaimLine:
     """One line of a part: its keys, the run's estimate, the claim verdict and notes."""
 
     name: str
@@ -268,7 +268,7 @@ class Line:
 @dataclass(frozen=True)
 class JudgedPart:
     part: Part
-    lines: tuple[Line, ...]
+    lines: tuple[ClaimLine, ...]
     verdict: str
 
 
@@ -279,12 +279,12 @@ class Judged:
     claim: Claim
     parts: tuple[JudgedPart, ...]
     verdict: str
-    authors: tuple[Line, ...] = ()
+    authors: tuple[ClaimLine, ...] = ()
     authors_verdict: str = ""  # empty where there are no such numbers
     before: bool = False  # whether it was written before the run began
 
     @property
-    def lines(self) -> tuple[Line, ...]:
+    def lines(self) -> tuple[ClaimLine, ...]:
         return tuple(line for part in self.parts for line in part.lines)
 
 
@@ -300,7 +300,7 @@ def judged(claims: Claims, results: Path | None) -> list[Judged]:
 def _judge(claim: Claim, claims: Claims, stored: Stored | None) -> Judged:
     parts = tuple(_judge_part(part, claims, stored) for part in (claim, *claim.also))
     authors = tuple(
-        Line(name, found, _told(claim, found)) for name, found in authors_numbers(claim)
+        ClaimLine(name, found, _told(claim, found)) for name, found in authors_numbers(claim)
     )
     told = [one.verdict for one in authors if not one.estimate.reason]
     began = None if stored is None or claim.folder is None else stored.began(claim.folder)
@@ -326,12 +326,14 @@ def _told(part: Part, found: ClaimedValue) -> str:
 def _judge_part(part: Part, claims: Claims, stored: Stored | None) -> JudgedPart:
     if part.unjudged is not None or stored is None:
         reason = part.unjudged or NOT_RUN
-        return JudgedPart(part, (Line("", ClaimedValue(reason=reason), CANNOT_TELL),), CANNOT_TELL)
+        return JudgedPart(
+            part, (ClaimLine("", ClaimedValue(reason=reason), CANNOT_TELL),), CANNOT_TELL
+        )
     try:
         asked = list(lines(part, stored))
     except NotThereError as error:
         return JudgedPart(
-            part, (Line("", ClaimedValue(reason=str(error)), CANNOT_TELL),), CANNOT_TELL
+            part, (ClaimLine("", ClaimedValue(reason=str(error)), CANNOT_TELL),), CANNOT_TELL
         )
     levels = range(len(part.level.loss)) if part.level is not None and part.level.loss else (0,)
     n_lines = len(asked) * len(levels)
@@ -341,7 +343,7 @@ def _judge_part(part: Part, claims: Claims, stored: Stored | None) -> JudgedPart
         for line in asked
     )
     if not made:
-        made = (Line("", ClaimedValue(reason=NO_ROW), CANNOT_TELL),)
+        made = (ClaimLine("", ClaimedValue(reason=NO_ROW), CANNOT_TELL),)
     return JudgedPart(part, made, of_all_lines(part, [line.verdict for line in made]))
 
 
@@ -352,7 +354,7 @@ def _judge_line(
     n_lines: int,
     regimes: Sequence[Regime],
     stored: Stored,
-) -> Line:
+) -> ClaimLine:
     where: dict[str, Any] = {**part.where, **line}
     names = [str(value) for value in line.values()]
     try:
@@ -375,16 +377,16 @@ def _judge_line(
     except NotReachedError as error:
         if part.level is not None and part.level.loss and len(names) == len(line):
             names.insert(0, f"a loss of {100 * part.level.loss[number]:g} points")
-        return Line(", ".join(names), ClaimedValue(reason=str(error)), NOT_REACHED)
+        return ClaimLine(", ".join(names), ClaimedValue(reason=str(error)), NOT_REACHED)
     except NotThereError as error:
-        return Line(", ".join(names), ClaimedValue(reason=str(error)), CANNOT_TELL)
+        return ClaimLine(", ".join(names), ClaimedValue(reason=str(error)), CANNOT_TELL)
     control = difficulty = None
     if part.control is not None:
         control = _beside(part, {**where, "variant": part.control}, stored, n_lines)
     if part.difficulty is not None:
         difficulty = _beside(replace(part, value=part.difficulty), where, stored, n_lines)
     told = _told(part, found)
-    return Line(
+    return ClaimLine(
         ", ".join(names), found, told, notes(part, found, told, control), control, difficulty
     )
 

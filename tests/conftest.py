@@ -73,16 +73,19 @@ FEW_METRICS = (
 
 
 @pytest.fixture(scope="module")
-def few_metrics() -> Iterator[None]:
+def few_metrics(request: pytest.FixtureRequest) -> Iterator[None]:
     """Audits with rows of ten metrics, which take half the time, for a whole module.
 
-    For tests of what is read, refused, written or decided. That an audit has every metric is
-    tested where metrics are (auditing/compare/test_estimate.py), and by `make same`.
+    For tests of what is read, refused, written or decided, and of estimators, which know a metric
+    by its kind. `MORE_METRICS` of the module are added. That an audit has every metric is tested
+    where metrics are (auditing/compare/test_estimate.py), and by `make same`.
     """
     from fairweight.auditing.metrics.registry import Metric, metrics
 
+    names = {*FEW_METRICS, *getattr(request.module, "MORE_METRICS", ())}
+
     def few() -> tuple[Metric, ...]:
-        return tuple(entry for entry in metrics() if entry.name in FEW_METRICS)
+        return tuple(entry for entry in metrics() if entry.name in names)
 
     with pytest.MonkeyPatch.context() as patch:
         for module in ("estimands", "flips", "scores", "variant"):

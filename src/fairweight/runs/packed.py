@@ -83,7 +83,8 @@ def pack(plan: StudyPlan, store: Store, folder: Path) -> list[Path]:
         models = plan.of(name)
         for seed in dict.fromkeys(model.seed for model in models):
             own = [model for model in models if model.seed == seed]
-            stages = [key for model in own for key in _stages_of(model)]
+            asked = [(one.asked_by, one.validated_by, one.compared_by) for one in own]
+            stages = [key for keys in asked for key in keys if key is not None]
             if not all(key in done for key in stages):
                 continue
             packed = [
@@ -105,12 +106,6 @@ def pack(plan: StudyPlan, store: Store, folder: Path) -> list[Path]:
                 stem = f"{plan.study.name}-{name}-{seed}{part}"
                 written += _write(alike, {} if part else distances, folder, stem)
     return written
-
-
-def _stages_of(model: PlannedModel) -> list[str]:
-    """The stages that are packed of a model."""
-    found = (model.asked_by, model.validated_by, model.compared_by)
-    return [key for key in found if key is not None]
 
 
 def _packed(stage: Stage, model: PlannedModel, store: Store, *, scores: bool) -> Packed:

@@ -196,7 +196,9 @@ def out_of_regime(part: Part, where: Where, regimes: Sequence[Regime], stored: S
         loss = -real(in_scope(rows, "shift")["shift"]) if len(rows) else nan
         if loss < part.total:
             return f"accuracy falls by {100 * loss:.1f} points, {100 * part.total:g} are needed"
-    tasks = [task] if isinstance(task, str) else _tasks(table)
+    tasks: list[str | None] = [task] if isinstance(task, str) else [None]
+    if tasks == [None] and "task" in table:
+        tasks = [str(one) for one in table["task"].dropna().unique()] or [None]
     found = [_task_out_of_regime(one, name, regime, table, where) for one in tasks]
     reasons = [reason for reason in found if reason]
     if len(reasons) <= len(tasks) / 2:
@@ -206,11 +208,6 @@ def out_of_regime(part: Part, where: Where, regimes: Sequence[Regime], stored: S
     return (
         f"in {len(reasons)} of {len(tasks)} attributes the models are near a constant, or collapsed"
     )
-
-
-def _tasks(table: pd.DataFrame) -> list[str | None]:
-    found = table["task"].dropna().unique().tolist() if "task" in table else []
-    return [str(one) for one in found] or [None]
 
 
 def _task_out_of_regime(

@@ -86,7 +86,8 @@ def piloted(claims: Claims, results: Path) -> list[PilotWidth]:
         for part in (claim, *claim.also):
             if part.unjudged is not None:
                 continue
-            needed = SHARP_ENOUGH * abs(_scaled(part, part.null + _least(part)))
+            least = -part.smallest if part.direction.endswith("down") else part.smallest
+            needed = SHARP_ENOUGH * abs(_scaled(part, part.null + least))
             try:
                 for line in list(lines(part, stored)) or [{}]:
                     width = _pilot_width(part, line, claims.members, stored)
@@ -126,11 +127,6 @@ def _pilot_width(part: Part, line: dict[str, Any], members: int, stored: Stored)
     for place, rows in sides:
         squares += _pilot_row(part, place, rows, stored) ** 2 * (SHARED + (1 - SHARED) / members)
     return sqrt(squares)
-
-
-def _least(part: Part) -> float:
-    """The smallest effect that matters, with its sign."""
-    return -part.smallest if part.direction.endswith("down") else part.smallest
 
 
 def _scaled(part: Part, value: float) -> float:

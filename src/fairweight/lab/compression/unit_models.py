@@ -145,7 +145,12 @@ class _Pruned:
             for unit in units
             for layer, weight in zip(unit.layers, unit.weights, strict=False)
         }
-        turned = _turned(model)
+        turned = {  # weights of products that are stored with their inputs first
+            node.input[1]
+            for node in model.graph.node
+            if node.op_type in ("MatMul", "Gemm")
+            and not any(one.name == "transB" and one.i for one in node.attribute)
+        }
         if network is None:
             stand_in = _StandIn()
             for weight, layer in of_weight.items():
@@ -210,16 +215,6 @@ class _StandIn(nn.Module):
                 module.add_module(part, nn.Module())
             module = getattr(module, part)
         module.add_module(name, layer)
-
-
-def _turned(model: onnx.ModelProto) -> frozenset[str]:
-    """Weights of products that are stored with their inputs first."""
-    return frozenset(
-        node.input[1]
-        for node in model.graph.node
-        if node.op_type in ("MatMul", "Gemm")
-        and not any(one.name == "transB" and one.i for one in node.attribute)
-    )
 
 
 def _oriented(mask: Tensor, turned: bool) -> NDArray[np.bool_]:

@@ -383,6 +383,9 @@ def _open_database(workspace: Workspace, place: Place, name: str) -> Source:
 
 
 def _open_parquet(workspace: Workspace, place: Place, name: str) -> Source:
+    for file in place.files:
+        schema = _parquet_schema(file)
+        check_names([] if schema is None else schema.names, f"'{file}'")
     connection = workspace.connection
     view = workspace.name("source")
     by_name = "true" if len(place.files) > 1 else "false"
@@ -395,9 +398,6 @@ def _open_parquet(workspace: Workspace, place: Place, name: str) -> Source:
         {str(row[0]): str(row[1]) for row in connection.execute(f"DESCRIBE FROM {sql}").fetchall()}
         for sql in (reader.format("true"), reader.format("false"))
     )
-    for file in place.files:
-        schema = _parquet_schema(file)
-        check_names([] if schema is None else schema.names, f"'{file}'")
     # Rows can be counted while they stream, but only within one file.
     hidden = {"file_row_number", ROW_NUMBER}
     countable = len(place.files) == 1 and hidden.isdisjoint(column.lower() for column in held)
@@ -429,7 +429,7 @@ def _open_json(workspace: Workspace, place: Place, name: str) -> Source:
             "SELECT DISTINCT unnest(json_keys(json)) FROM "
             f"read_json_objects({file_list(place.files)}) ORDER BY 1"
         ).fetchall()
-        check_names((str(key) for (key,) in keys), f"'{name}'")
+        check_names([str(key) for (key,) in keys], f"'{name}'")
     typed = {c for c, kind in looks.items() if is_integer(kind) or kind == "BOOLEAN"}
     typed |= {c for c, kind in looks.items() if is_nested(kind)}
     types = ", ".join(

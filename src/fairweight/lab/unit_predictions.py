@@ -42,7 +42,7 @@ TIMED = 11  # pairs of calls; all but the outer two give limits with an error of
 
 @dataclass(frozen=True)
 class FloatNetwork:
-    """A float network as an ONNX file, with what is needed to ask it and to compress it.
+    """A float network as an ONNX file, with what is needed to run it and to compress it.
 
     file       the float ONNX file
     module     what it was exported from; None for files of others
@@ -98,7 +98,7 @@ def opened_network(
 
 @dataclass(frozen=True)
 class JudgedExamples:
-    """The examples that models are asked about, in batches, with labels as places of classes."""
+    """The examples that models are judged on, in batches, with labels as places of classes."""
 
     batches: tuple[Batch, ...]
     labels: NDArray[np.int64]
@@ -164,7 +164,7 @@ class JudgedExamples:
 
 
 class UnitPredictor:
-    """Predictions of the models of one network, each made once and kept in a folder.
+    """Predictions of the models of one network, each computed once and stored in a folder.
 
     Parameters
     ----------
@@ -217,13 +217,13 @@ class UnitPredictor:
         return self._kept[which]
 
     def has(self, names: Collection[str]) -> bool:
-        """Whether these predictions were made already."""
+        """Whether these predictions are there already."""
         which = frozenset(self.models.layers(names))
         place = self._place(which)
         return which in self._kept or (place is not None and place.is_file())
 
     def right(self, names: Collection[str]) -> NDArray[np.bool_]:
-        """Whether each example is predicted rightly."""
+        """Whether each prediction is right."""
         return np.asarray(self.of(names) == self.examples.labels)
 
     def ask(self, made: PartlyCompressed) -> NDArray[np.int64]:
@@ -347,7 +347,7 @@ def unit_predictors(
     level: Level,
     store: str | Path | None,
 ) -> list[UnitPredictor]:
-    """Predictors of the same models on several sets of examples, none of them calibrated with."""
+    """Predictors of the same models on several sets of examples; none was used to calibrate."""
     name, wanted = named_method(spec)
     needed = getattr(wanted, "calibration_examples", 1)
     checked = [

@@ -39,7 +39,7 @@ class Unit:
 
 
 def name_nodes(model: onnx.ModelProto) -> None:
-    """Give every node a name of its own, in place: units are told apart by them."""
+    """Give every node a name of its own, in place: units are lists of these names."""
     used: set[str] = set()
     for number, node in enumerate(model.graph.node):
         if not node.name or node.name in used:
@@ -128,7 +128,7 @@ def _layer_names(weights: dict[str, str]) -> dict[str, str]:
 
 
 def block_of(name: str) -> str:
-    """The block that a layer's name says: up to its first number, else all but its last part.
+    """The block of a layer, by its name: up to the first number, else all but the last part.
 
     >>> [block_of(name) for name in ("layer1.0.conv1", "layer1.0.downsample.0", "stem.conv", "fc")]
     ['layer1.0', 'layer1.0', 'stem', 'fc']

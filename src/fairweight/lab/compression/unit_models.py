@@ -31,7 +31,7 @@ MOST_BITS = 16  # of weights that are rounded
 
 
 class UnitModels:
-    """Models of a float ONNX file of which some units are compressed, at once.
+    """Models made of a float ONNX file, without training, in which only some units are compressed.
 
     Parameters
     ----------
@@ -102,7 +102,7 @@ class UnitModels:
         return self._compressed(chosen)
 
     def weaker(self, size: int) -> PartlyCompressed | None:
-        """Every unit compressed less, so that the model is about so large; None where it cannot be.
+        """Every unit compressed less, for a model of about this size; None where there is none.
 
         Pruning removes a smaller share. Numbers get more bits: of weights alone, simulated, since
         no engine has every width.

@@ -105,7 +105,7 @@ def _no_rows(draft: Draft) -> None:
 
 def _absent_file(draft: Draft) -> None:
     draft.words[0] = draft.rng.choice(
-        ("absent.csv", "", "nowhere/x.parquet", "http://x/y.csv", ".")
+        ("absent.csv", "", "nowhere/x.parquet", "http://x/y.csv", "nowhere/")
     )
     draft.must_refuse("a file that is not there")
 
@@ -159,10 +159,15 @@ def _measured_label(draft: Draft) -> None:
             for column in predicted:
                 held = table.column(column)
                 held.values, held.kind = [drawn[str(i)] for i in ids], "float"
+    draft.may_refuse("labels that other options do not know")
 
 
 def _correctness_as_prediction(draft: Draft) -> None:
     """`acc` instead of predictions: 0 and 1 beside class names."""
+    if any(
+        c.name == draft.roles["label"] and c.kind == "bool" for t in draft.tables for c in t.columns
+    ):
+        return  # beside numbers, truth values are numbers
     for table in draft.tables:
         for name in _predicted(draft):
             if name in table.names:

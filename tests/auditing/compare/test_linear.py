@@ -462,7 +462,7 @@ def test_numbers_by_group_become_rows_with_excesses_and_limits_for_the_gate() ->
     outcomes = made.outcomes("group")
     family = linear_rates(made.c, WORD_ERRORS, outcomes, "group")
     assert family is not None
-    (built,) = scopes(made.c, family, outcomes)
+    (built,) = scopes(made.c, [(family, outcomes)])
     rows = built.block
     w, here = made.c.cube.weight, made.c.groupings[0].code == 0
     assert w is not None

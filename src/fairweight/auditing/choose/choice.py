@@ -47,7 +47,7 @@ from fairweight.base.types import Progress
 from fairweight.errors import InputError
 from fairweight.specs.audit import AuditOptions
 from fairweight.tables.align import Aligned, align
-from fairweight.tables.checks import refuse_without_classes
+from fairweight.tables.checks import refuse_two_clusters, refuse_without_classes
 from fairweight.tables.spec import TableSpec, sources_of
 
 # What a choice is made on: counts of tables or of cubes, and what stands beside them.
@@ -92,6 +92,7 @@ def _counted(
     """The cube with how it is to be measured; classes and positives are checked."""
     role = None if cube.outcome is None else cube.outcome.role
     refuse_without_classes(role, labelled=cube.labelled)
+    refuse_two_clusters(crossed=cube.second_unit is not None)
     said = [*notes, *cube.notes, *of_cube(cube).check(baseline, force=tables.force)]
     setting = Setting(
         baseline=baseline,

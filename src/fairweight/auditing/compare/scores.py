@@ -591,7 +591,7 @@ def score_rows(c: Comparison) -> Iterator[Block]:
                 else linear_rates(c, entry, cell_outcomes(c, flags, kind), kind)
             )
             if family is not None:
-                for built in scopes(c, family, cell_outcomes(c, flags, kind)):
+                for built in scopes(c, [(family, cell_outcomes(c, flags, kind))]):
                     yield built.block
     statistics = list(score_statistics(c, p))
     for (name, kind), found in replicate_scores(c, statistics).items():

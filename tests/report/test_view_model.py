@@ -76,6 +76,13 @@ def test_groups_and_classes_that_pay(lead: View) -> None:
     assert all(row.excess.startswith("yes, by ") for group in lead.payers for row in group.rows)
 
 
+def test_limits_of_the_method_that_show_nothing_are_not_printed(population: AuditResult) -> None:
+    method = population.results["scope"] == "method"
+    for reach, said in ((0.1, "not shown: ["), (0.9, "cannot tell: members differ too much")):
+        wide = edited(population, method, sim_low=-reach, sim_high=reach)
+        assert view(wide).payers[0].rows[0].method.startswith(said)
+
+
 def test_the_summary_names_who_loses_most_only_with_an_excess(result: AuditResult) -> None:
     first = view(result).summary[0]
     assert (first.most.shown, first.size.partition(" ")[0]) == ("class 3", "−11.2")

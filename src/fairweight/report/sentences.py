@@ -528,6 +528,9 @@ def _headline(standings: Sequence[Standing], n_variants: int) -> str:
         said += "; no class or group is shown to lose more than the rest"
     elif n_variants > 1:
         said = f"No loss is shown in any of {count(n_variants)} variants"
+    elif not verdict.shifts and (change is None or missing(change.low)):
+        why = "" if verdict.reason is None else f" ({shown(verdict.reason)})"
+        said = f"A loss cannot be tested{where}{why}" + (f": overall {overall}" if known else "")
     else:
         said = f"No loss is shown{where}" + (f": overall {overall}" if known else "")
 

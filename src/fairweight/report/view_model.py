@@ -151,6 +151,7 @@ def mark(scale: Scale, change: Change, beside: float = math.nan) -> Mark | None:
 # Who pays over all variants: a few groups and classes, with limits and noise floors.
 
 MOST_PAYERS = 4  # classes, and groups, that are named
+WIDE = 3  # limits of the method so many times as wide as those of these models show nothing
 KINDS: tuple[Kind, ...] = ("group", "class")
 
 
@@ -206,6 +207,8 @@ def payer_row(
     if own is not None:
         ends = interval(own).partition(" ")[2]  # the shift itself is the same in both scopes
         beyond = f"yes: {ends}" if own.is_loss else f"not shown: {ends}".removesuffix(": ")
+        if not own.is_loss and own.high - own.low > WIDE * (change.high - change.low):
+            beyond = "cannot tell: members differ too much"
     verdict = standing.verdict
     extra = next((c for c in verdict.excesses if c.key == change.key), None)
     if extra is None or missing(extra.shift):

@@ -37,6 +37,7 @@ from fairweight.report.numbers import (
 )
 from fairweight.report.sentences import (
     INDEPENDENT,
+    MANY,
     NAME,
     ONE_PAIR,
     TOO_FEW_MEMBERS,
@@ -292,6 +293,9 @@ def _certain_and_open(finding: Finding) -> str:
     said += f"; for {count(own.shown)} it is shown" if own.shown else ""
     if not own.open or missing(own.open[0].largest):
         return said
+    if own.of > MANY:  # the smallest of a thousand classes leads no list
+        rest = "all" if len(own.open) == own.of else "the other"
+        return f"{said}; for {rest} {count(len(own.open))} it is open"
     worst = f"up to {size_in_points(own.open[0].largest)} ({name_of(own.open[0], NAME)})"
     rest = f"the other {count(len(own.open))}" if len(own.open) > 1 else "the other one"
     rest = "they" if len(own.open) == own.of > 1 else rest

@@ -38,6 +38,7 @@ from fairweight.report.numbers import (
 )
 from fairweight.report.sections import Section, section
 from fairweight.report.sentences import (
+    MANY,
     NAME,
     by_how_much,
     cannot_tell,
@@ -313,6 +314,7 @@ class Unseen:
     reference: str
     rows: tuple[UnseenRow, ...]
     left: int  # rows that are not shown here
+    others: str  # whether these have more or fewer of the examples needed
     bar: int = BAR
 
 
@@ -328,7 +330,8 @@ def _unseen(found: Sequence[Finding]) -> Unseen | None:
                 said.setdefault(line, []).append(shown(finding.variant, 40))
     if not merged and not said:
         return None
-    # Whoever is furthest from enough examples in some variant first: there a loss hides best.
+    # Whoever is furthest from enough examples in some variant first: there a loss hides best. Of
+    # many classes those would be the smallest, so whoever is nearest leads.
     there = {
         key: min(
             (b.n / b.n_needed for b in blinds if b.n is not None and 0 < b.n_needed < math.inf),
@@ -336,7 +339,8 @@ def _unseen(found: Sequence[Finding]) -> Unseen | None:
         )
         for key, blinds in merged.items()
     }
-    ordered = sorted(merged, key=lambda key: there[key])
+    many = len(merged) > MANY
+    ordered = sorted(merged, key=lambda key: -there[key] if many else there[key])
     rows = []
     for key in ordered[:MOST_UNSEEN]:
         blinds = merged[key]
@@ -361,6 +365,7 @@ def _unseen(found: Sequence[Finding]) -> Unseen | None:
         reference=loss_that_matters(merged[ordered[0]][0].reference) if ordered else "",
         rows=tuple(rows),
         left=max(0, len(ordered) - MOST_UNSEEN),
+        others="fewer" if many else "more",
     )
 
 

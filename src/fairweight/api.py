@@ -16,7 +16,7 @@ from fairweight.audits import checked_policy, stored_audit
 from fairweight.audits import load as load
 from fairweight.base.fields import changed
 from fairweight.errors import InputError, UnknownNameError
-from fairweight.specs.audit import AuditOptions
+from fairweight.specs.audit import AuditOptions, the_margin
 from fairweight.tables.align import align
 from fairweight.tables.engines import LAZY, are_distant, counted_there
 from fairweight.tables.frames import digest_of_frame, wide_table
@@ -348,8 +348,7 @@ def _statistics(given: Mapping[str, Any]) -> AuditOptions:
     values = {field.name: given[field.name] for field in fields(AuditOptions)}
     if values["random_state"] is None:
         values["random_state"] = 0
-    if given["reference_shift"] is not None:
-        values["margin"] = given["reference_shift"]
+    values["margin"] = the_margin(values["margin"], given["reference_shift"])
     return AuditOptions(**{**values, "confirmatory": tuple(values["confirmatory"])})
 
 
@@ -549,17 +548,23 @@ def count(
     if parts < 1:
         raise InputError(f"--parts {parts} cannot be used; give at least 1.")
     place = Path(out).parent / f".{Path(out).name}.parts"
-    cubes = count_in_parts(
-        tables,
-        parts=parts,
-        store=place,
-        unit_key=unit_key,
-        workers=workers,
-        ray=ray,
-        progress=progress,
-    )
-    cube, baseline, groupings = read_cubes([str(path) for path in cubes])
-    of_cube(cube).check(baseline, force=tables.force)
+    begun = place.exists()
+    try:
+        cubes = count_in_parts(
+            tables,
+            parts=parts,
+            store=place,
+            unit_key=unit_key,
+            workers=workers,
+            ray=ray,
+            progress=progress,
+        )
+        cube, baseline, groupings = read_cubes([str(path) for path in cubes])
+        of_cube(cube).check(baseline, force=tables.force)
+    except InputError:  # other files have other parts: nothing here is of use to them
+        if not begun:
+            shutil.rmtree(place, ignore_errors=True)
+        raise
     left_out = write_cube(
         cube, out, groupings=groupings, baseline=baseline, suppress=suppress, units="digests"
     )

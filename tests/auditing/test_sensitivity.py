@@ -98,6 +98,18 @@ def test_only_groups_that_are_shown_to_lose_name_a_unit() -> None:
     assert not any(row["stands_out"] for row in made)
 
 
+def test_a_unit_with_which_nothing_comes_back_does_not_stand_out() -> None:
+    """Leaving out any other unit makes it worse; leaving out unit 3 changes nothing."""
+    answers, groups = world(0, spread=False)
+    worse = answers.full & (np.random.default_rng(1).random((UNITS, 4000)) > 0.1)
+    worse[3] = answers.full
+    changed = UnitAnswers(answers.units, answers.baseline, answers.full, answers.alone, worse)
+    row = next(r for r in rows(changed, groups) if (r["unit"], r["group"]) == ("layer3", "sex=F"))
+    assert row["contrast_low"] > 0
+    assert row["recovered"] == 0
+    assert not row["stands_out"]
+
+
 def test_a_group_too_small_for_both_halves_is_not_estimable() -> None:
     answers, groups = world(0, spread=False)
     few = np.zeros(4000, dtype=bool)

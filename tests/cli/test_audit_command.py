@@ -364,6 +364,8 @@ def test_reference_shift_and_zero_baseline(run: Run, no_page: None) -> None:
     wide_frame().to_csv("wide.csv", index=False)
     run("audit", "wide.csv", *GROUPS, *FEW, "--reference-shift", "0.1").done()
     assert {r["reference_shift"] for r in document()["power"]} == {0.1}
+    two = run("audit", "wide.csv", *GROUPS, *FEW, "--reference-shift", "0.1", "--margin", "0.02")
+    assert "give --margin alone" in two.refused()
     perfect = wide_frame()
     perfect["pred_dense"] = perfect["label"]
     perfect.to_csv("perfect.csv", index=False)

@@ -56,6 +56,22 @@ def test_a_list_of_cubes_is_the_glob_of_them(run: Run, no_page: None) -> None:
     assert names == files
 
 
+def test_parts_that_are_refused_leave_nothing(run: Run) -> None:
+    frame = pd.read_parquet(table())
+    frame.assign(times=[None, *[1.0] * (len(frame) - 1)]).to_parquet("preds.parquet")
+    words = ("--groups", "sex", "--parts", "2", "--workers", "1", "--out", "cube.parquet")
+    told = run("count", "preds.parquet", "--count", "times", *words).refused()
+    assert "1 values are missing" in told or "1 value is missing" in told
+    assert [path.name for path in Path().iterdir()] == ["preds.parquet"]
+
+
+def test_two_columns_of_one_name_in_parts(run: Run) -> None:
+    held = pq.read_table(table())
+    pq.write_table(held.append_column("label", held["label"]), "preds.parquet")
+    words = ("--groups", "sex", "--parts", "2", "--workers", "1", "--out", "cube.parquet")
+    assert "two columns named 'label'" in run("count", "preds.parquet", *words).refused()
+
+
 def test_what_count_says_and_writes(run: Run) -> None:
     told = run("count", table(), "--groups", "sex", "--out", "new/cube.parquet").done().out
     cube = pq.read_table("new/cube.parquet")

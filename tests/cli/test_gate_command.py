@@ -527,6 +527,15 @@ def test_looks_that_cannot_be_counted(
     assert not Path("x.jsonl").exists()
 
 
+def test_a_policy_that_does_not_fit_takes_no_look(run: Run) -> None:
+    held = replace(made_audit(answers(1000, 0, 0, group="sex=F")), test_set="ids:1")
+    Path("audit.json").write_text(to_json(held), encoding="utf-8")
+    Path("policy.toml").write_text('require_groups = ["sex=nobody"]\n' + POLICY)
+    words = ("--policy", "policy.toml", "--looks", "2", "--log", "looks.jsonl")
+    assert "'sex=nobody' does not exist" in run("gate", "audit.json", *words).refused()
+    assert not Path("looks.jsonl").exists()
+
+
 def test_init_from_a_stored_audit(run: Run) -> None:
     for name, frame in people().items():
         frame.to_csv(f"{name}.csv", index=False)

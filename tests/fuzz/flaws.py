@@ -105,7 +105,7 @@ def _no_rows(draft: Draft) -> None:
 
 def _absent_file(draft: Draft) -> None:
     draft.words[0] = draft.rng.choice(
-        ("absent.csv", "", "nowhere/x.parquet", "http://x/y.csv", ".")
+        ("absent.csv", "", "nowhere/x.parquet", "http://x/y.csv", "nowhere/")
     )
     draft.must_refuse("a file that is not there")
 
@@ -159,6 +159,7 @@ def _measured_label(draft: Draft) -> None:
             for column in predicted:
                 held = table.column(column)
                 held.values, held.kind = [drawn[str(i)] for i in ids], "float"
+    draft.may_refuse("labels that other options do not know")
 
 
 def _correctness_as_prediction(draft: Draft) -> None:

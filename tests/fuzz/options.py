@@ -449,7 +449,7 @@ FILLERS: dict[str, Filler] = {
     "min_group": _number(0.1, (1, 2, 5, 10, 40), (0, -3)),
     "random_state": _number(0.1, (0, 1, 7), (-1, "x")),
     "exact": _flag(0.06),
-    "reference_shift": _number(0.06, (0.01, 0.05), (0, 1, 2)),
+    "reference_shift": lambda draft, option: _reference_shift(draft, option),
     "margin": lambda draft, option: _margin(draft, option),
     "group_error": _number(0.06, (0.0, 0.05), (0.5, -0.1)),
     "drawn_limits": _number(0.05, ("some", "all"), ("none",)),
@@ -547,6 +547,14 @@ def _margin(draft: Draft, option: str) -> None:
     """A change of a rate; to choose, of any objective, so also of milliseconds."""
     bad = (-1, "x") if draft.command == ("choose",) else (1, 2, -1)
     draft.offer(option, 0.06, (0.01, 0.05), bad)
+
+
+def _reference_shift(draft: Draft, option: str) -> None:
+    """The older name of --margin: one of them may be given."""
+    both = any(word.startswith("--margin") for word in draft.words)
+    draft.offer(option, 0.06, (0.01, 0.05), (0, 1, 2))
+    if both and any(word.startswith(option) for word in draft.words):
+        draft.must_refuse("--margin under two names")
 
 
 def _looks(draft: Draft, option: str) -> None:

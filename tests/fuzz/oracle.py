@@ -507,7 +507,7 @@ def _rates(
 ) -> Iterator[tuple[Division, str | None, Any, dict[str, Any]]]:
     """Accuracy of every side and the number of examples, by division, task and level.
 
-    Where there are tasks, their mean follows, of the levels that every task has.
+    Where there are tasks, their mean follows: of a level, over the tasks that have it.
     """
     # All divisions in one pass: rows once per division, with a key of (division, task, level).
     keys = [
@@ -529,12 +529,14 @@ def _rates(
             continue
         once = frame["id"].duplicated()
         for level in dict.fromkeys(division.values):
-            held = [found.get((number, task, level)) for task in tasks]
-            if None in held:
-                continue  # a task lacks this group, so its mean has another meaning
-            mean = {v: sum(rates[v] for rates in held if rates) / len(tasks) for v in sides}
+            there = [found.get((number, task, level)) for task in tasks]
+            held = [rates for rates in there if rates is not None]  # the tasks that have the group
+            mean = {v: sum(rates[v] for rates in held) / len(held) for v in sides}
             chosen = pd.Series([value == level for value in division.values]) & ~once
-            yield division, None, level, {**mean, "count": int(frame["count"][chosen].sum())}
+            n = int(frame["count"][chosen].sum())
+            if len(held) < len(tasks):
+                n = max(int(rates["count"]) for rates in held)
+            yield division, None, level, {**mean, "count": n}
 
 
 def _doubt(frame: pd.DataFrame, members: Sequence[tuple[str, str]]) -> str | None:

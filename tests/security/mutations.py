@@ -27,8 +27,8 @@ from fairweight.errors import FairweightError
 
 T = TypeVar("T")
 
-# 100 cases in `make test`, 20,000 in `make test-slow`.
-CASES = pytest.mark.parametrize("cases", [100, pytest.param(20_000, marks=pytest.mark.slow)])
+# 500 cases in `make test`, 20,000 in `make test-slow`.
+CASES = pytest.mark.parametrize("cases", [500, pytest.param(20_000, marks=pytest.mark.slow)])
 CANARY = "fairweight_canary"  # a module that nobody may import
 SLOWEST = 20.0  # seconds of one case, of the processor: others may be at work
 LONGEST = 2000  # characters of a refusal

@@ -164,6 +164,21 @@ def test_too_many_columns_that_could_be_groups(folder: Path, refused: Run) -> No
     assert cli.run(["audit", "a.csv", "--groups", "sex,c3", *AUDIT]) == 0
 
 
+@pytest.mark.parametrize("suffix", ["csv", "parquet"])
+def test_more_columns_than_are_read(folder: Path, refused: Run, suffix: str) -> None:
+    """100,000 columns took minutes before they were refused for want of memory."""
+    names = ["example_id", "label", "dense_pred", "int8_pred", *(f"c{i}" for i in range(100_000))]
+    if suffix == "csv":
+        Path("a.csv").write_text(",".join(names) + "\n1\n")
+    else:
+        pq.write_table(pa.table([pa.array([1])] * len(names), names=names), "a.parquet")
+    before = time.process_time()
+    said = refused("audit", f"a.{suffix}", *AUDIT)
+    assert time.process_time() - before < 4
+    assert "100,004 columns, and at most 30,000 are read" in said
+    assert "save those that the audit needs" in said
+
+
 @pytest.mark.parametrize("number", [3, 200])
 def test_types_of_many_columns_are_those_of_few(folder: Path, number: int) -> None:
     """Both ways of asking find the same columns of numbers."""

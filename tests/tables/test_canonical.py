@@ -467,6 +467,38 @@ def test_what_is_missing_in_json(tmp_path: Path) -> None:
     assert cube.columns[0].values == ("0.1", None)
 
 
+def test_texts_of_json_are_texts(tmp_path: Path) -> None:
+    """A day, a time and a UUID in quotes: groups by default, as in a CSV file."""
+    texts = {
+        "day": "2020-01-0{}",
+        "time": "12:30:0{}",
+        "key": "0c7e6a70-0000-4000-8000-00000000000{}",
+    }
+    rows = [
+        {"example_id": i, "label": i % 2, "pred_dense": i % 2, "pred_int8": 0}
+        | {name: text.format(1 + i % 3) for name, text in texts.items()}
+        for i in range(30)
+    ]
+    path = tmp_path / "t.json"
+    path.write_text(json.dumps(rows))
+    cube = cube_of(path)
+    assert {column.name: column.values for column in cube.columns} == {
+        name: tuple(text.format(1 + i) for i in range(3)) for name, text in texts.items()
+    }
+
+
+@pytest.mark.parametrize("value", [[0.5, 0.5], {"a": 1}])
+def test_lists_among_texts_of_json(tmp_path: Path, value: object) -> None:
+    path = tmp_path / "t.jsonl"
+    rows = [
+        {"example_id": i, "label": "a", "pred_dense": "a", "pred_int8": value if i else "a"}
+        for i in range(3)
+    ]
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    with pytest.raises(InputError, match=r"column 'pred_int8' .* holds lists"):
+        cube_of(path)
+
+
 def test_numbers_of_json_are_told_by_their_syntax(tmp_path: Path) -> None:
     """`1e2` is the number 100, `"1e2"` a text; whole numbers are their digits."""
     path = tmp_path / "t.jsonl"

@@ -772,8 +772,8 @@ LISTED: tuple[Table, ...] = (
                                        with each other unit
         contrast_low           number  lower end, simultaneous
         contrast_high          number  upper end
-        stands_out             truth   the group is shown to lose, and the contrast's lower end is
-                                       above 0
+        stands_out             truth   the group is shown to lose, and the lower ends of what comes
+                                       back and of the contrast are above 0
         bytes_saved            whole   bytes that compressing this unit alone saves; of pruning and
                                        of simulated bits as if zeros and rounded weights were packed
         share_of_saving        number  that, of what the full compression saves

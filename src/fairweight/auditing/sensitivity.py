@@ -157,9 +157,10 @@ def sensitivity_rows(
     -----
     `shift_alone` and `recovered` have Tango's limits and `recovered_excess` MOVER's, at the
     quantile of the largest over all units and groups. `contrast` is what comes back with this unit
-    less the mean of what comes back with each other one, as a numeric outcome; a unit stands out
-    where its lower limit is above 0. ("More than 0 comes back" would name a unit in 30 % of
-    networks whose harm is spread evenly.)
+    less the mean of what comes back with each other one, as a numeric outcome. A unit stands out
+    where the lower limits of both are above 0. ("More than 0 comes back" alone would name a unit in
+    30 % of networks whose harm is spread evenly; the contrast alone names a unit with which nothing
+    is shown to come back, where leaving out the others makes it worse.)
     """
     masks = {ALL: np.ones(len(answers.baseline), dtype=bool), **groups}
     half = judged_half(groups, len(answers.baseline), rng, cluster)
@@ -194,7 +195,7 @@ def sensitivity_rows(
             if few:
                 row["shift"] = math.nan
                 row["status"] = f"not_estimable: {int(n[place])} examples in the judged half"
-            clear = row["contrast_low"] > 0  # False for NaN
+            clear = row["contrast_low"] > 0 and row["recovered_low"] > 0  # False for NaN
             row["stands_out"] = bool(clear and name in shown_to_lose)
             made.append(row)
     return made

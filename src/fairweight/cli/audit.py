@@ -18,7 +18,7 @@ from fairweight.base.memory import budgeted
 from fairweight.cli import options as o
 from fairweight.cli.screen import bar, reader_may_leave, show_audit
 from fairweight.errors import InputError
-from fairweight.specs.audit import AuditOptions
+from fairweight.specs.audit import AuditOptions, the_margin
 from fairweight.tables.spec import TableSpec
 from fairweight.tables.warehouse import DIALECTS, warehouse_count
 
@@ -93,8 +93,7 @@ def audit(
     """
     read = [*tables.paths, *([policy] if policy else [])]
     check_report(out, inputs=read, overwrite=overwrite)
-    if reference_shift is not None:
-        options = replace(options, margin=reference_shift)
+    options = replace(options, margin=the_margin(options.margin, reference_shift))
     asked = checked_policy(policy) if policy is not None else None
     if asked is not None:
         options = replace(options, confirmatory=asked.confirmatory())

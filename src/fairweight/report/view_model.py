@@ -120,11 +120,15 @@ def scale_of(values: Iterable[float]) -> Scale:
 
     >>> scale_of([-0.08, float("nan"), 0.01])
     Scale(low=-0.0845, high=0.0145, factor=100)
+    >>> scale_of([1e-17])  # an error of rounding, not a change
+    Scale(low=-0.01, high=0.01, factor=100)
     """
     known = [0.0, *(v for v in values if not missing(v) and math.isfinite(v))]
     low, high = min(known), max(known)
-    room = 0.05 * (high - low) or 0.01
-    return Scale(round(low - room, 10), round(high + room, 10), 100 if unit().share else 1)
+    share = unit().share
+    room = 0.01 if share and high - low < 1e-9 else 0.05 * (high - low) or 0.01
+    below, above = (float(f"{end:.10g}") for end in (low - room, high + room))
+    return Scale(below, above, 100 if share else 1)
 
 
 def mark(scale: Scale, change: Change, beside: float = math.nan) -> Mark | None:

@@ -24,6 +24,7 @@ from fairweight.runs.store import Store
 from fairweight.tables.align import align
 from fairweight.tables.canonical import canonical_sql
 from fairweight.tables.connection import literal, memory_limit_mb, quote
+from fairweight.tables.frames import check_names
 from fairweight.tables.spec import TableSpec, sources_of
 
 CUBE = "cube.parquet"
@@ -112,6 +113,7 @@ def count_in_parts(
                 f"'{name}' is not a complete Parquet file (cut off, or still being written); write "
                 "or copy it again."
             ) from None
+        check_names(columns, f"'{name}'")
         if tables.id not in columns:
             raise InputError(
                 f"'{name}' has no column '{tables.id}', and parts are made by the examples' "

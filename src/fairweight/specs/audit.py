@@ -24,6 +24,16 @@ def _read_margin(text: str, flag: str) -> float:
         raise InputError(f"{flag} {text!r} is no number; give one such as 0.02.") from None
 
 
+def the_margin(margin: float | None, reference_shift: float | None) -> float | None:
+    """The margin, by its name or by that of version 0.1.0; both would be two margins."""
+    if margin is not None and reference_shift is not None:
+        raise InputError(
+            "--margin (margin=) and --reference-shift (reference_shift=), its older name, were "
+            "both given; give --margin alone."
+        )
+    return margin if reference_shift is None else reference_shift
+
+
 class Correction(StrEnum):
     HOLM, BH, NONE = "holm", "bh", "none"
 

@@ -44,7 +44,7 @@ def read_delimited(
     table = workspace.name("source")
     delimiter = delimiter_of(_head(files[0]))
     for file in files:
-        _refuse_repeated_names(file, delimiter)
+        _check_header(file, delimiter)
     options = [
         "header = true",
         "skip = 0",
@@ -167,7 +167,7 @@ def _head(file: Path) -> str:
         return bytes(stream.read(HEADER_BYTES)).decode("latin-1")
 
 
-def _refuse_repeated_names(file: Path, delimiter: str) -> None:
+def _check_header(file: Path, delimiter: str) -> None:
     """Raise where two columns have one name: DuckDB would call the second one NAME_1."""
     # newline="": lines may end in \r alone, and quoted names may hold any of these.
     lines = csv.reader(io.StringIO(_head(file), newline=""), delimiter=delimiter)
@@ -180,7 +180,7 @@ def _refuse_repeated_names(file: Path, delimiter: str) -> None:
         ) from None
     texts = (name.encode("latin-1").decode("utf-8-sig", errors="replace") for name in header)
     names = [text.strip() for text in texts]  # as DuckDB does: "a, b" has the columns a and b
-    check_names((name for name in names if name), f"'{file}'")
+    check_names([name for name in names if name], f"'{file}'")
 
 
 def _refuse_ragged(file: Path, delimiter: str, error: Exception) -> None:

@@ -383,6 +383,9 @@ def _open_database(workspace: Workspace, place: Place, name: str) -> Source:
 
 
 def _open_parquet(workspace: Workspace, place: Place, name: str) -> Source:
+    for file in place.files:
+        schema = _parquet_schema(file)
+        check_names([] if schema is None else schema.names, f"'{file}'")
     connection = workspace.connection
     view = workspace.name("source")
     by_name = "true" if len(place.files) > 1 else "false"
@@ -395,9 +398,6 @@ def _open_parquet(workspace: Workspace, place: Place, name: str) -> Source:
         {str(row[0]): str(row[1]) for row in connection.execute(f"DESCRIBE FROM {sql}").fetchall()}
         for sql in (reader.format("true"), reader.format("false"))
     )
-    for file in place.files:
-        schema = _parquet_schema(file)
-        check_names([] if schema is None else schema.names, f"'{file}'")
     # Rows can be counted while they stream, but only within one file.
     hidden = {"file_row_number", ROW_NUMBER}
     countable = len(place.files) == 1 and hidden.isdisjoint(column.lower() for column in held)
@@ -429,20 +429,31 @@ def _open_json(workspace: Workspace, place: Place, name: str) -> Source:
             "SELECT DISTINCT unnest(json_keys(json)) FROM "
             f"read_json_objects({file_list(place.files)}) ORDER BY 1"
         ).fetchall()
-        check_names((str(key) for (key,) in keys), f"'{name}'")
+        check_names([str(key) for (key,) in keys], f"'{name}'")
     typed = {c for c, kind in looks.items() if is_integer(kind) or kind == "BOOLEAN"}
     typed |= {c for c, kind in looks.items() if is_nested(kind)}
+    # A column of several types looks like JSON: it is text, unless some of its values are nested.
+    mixed, lists = [column for column, kind in looks.items() if kind == "JSON"], ""
+    if mixed:
+        kinds = ", ".join(f"{literal(column)}: 'JSON'" for column in mixed)
+        nested = ", ".join(f"bool_or(json_type({quote(c)}) IN ('ARRAY', 'OBJECT'))" for c in mixed)
+        held = one_row(connection, f"SELECT {nested} FROM {reader[:-1]}, columns = {{{kinds}}})")
+        found = [
+            f"[{quote(c)}] AS {quote(c)}" for c, is_so in zip(mixed, held, strict=True) if is_so
+        ]
+        lists = f" REPLACE ({', '.join(found)})" if found else ""
     types = ", ".join(
         f"{literal(column)}: {literal(kind if column in typed else 'VARCHAR')}"
         for column, kind in looks.items()
     )
     connection.execute(
-        f"CREATE TEMP TABLE {quote(table)} AS SELECT * FROM {reader[:-1]}, columns = {{{types}}})"
+        f"CREATE TEMP TABLE {quote(table)} AS "
+        f"SELECT *{lists} FROM {reader[:-1]}, columns = {{{types}}})"
     )
     for column in (c for c, kind in looks.items() if is_float(kind)):
         empty_nan(workspace, table, column)
-    # A column of several types looks like JSON: it is text.
-    guessed = {c: kind for c, kind in looks.items() if c not in typed and kind != "JSON"}
+    # Numbers only: a text that looks like a day or a UUID is a text, as in every other format.
+    guessed = {c: kind for c, kind in looks.items() if c not in typed and is_number(kind)}
     return source_of_view(workspace, table, name, place.files, guessed=guessed)
 
 

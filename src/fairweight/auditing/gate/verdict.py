@@ -461,8 +461,11 @@ def decide(
     if require not in ("all", "any"):
         raise InputError(f"--require (require=) cannot be {require!r}; use all or any.")
     check_looks(looks, log)
+    named = _named(policy, result)
+    declared = endpoints(result, named, demands(named))
+    limits = limit_rows(result.variants_table, result.variants, named)
     if looks is None or log is None:
-        return _decided(result, policy, require, None)
+        return _decided(result, named, require, None, declared, limits)
     test_set, key = result.test_set, look_key(result, policy)
     if test_set is None:
         raise InputError(
@@ -471,16 +474,24 @@ def decide(
         )
     with opened(log) as book:
         look = book.look(test_set, key, looks)
-        verdict = _decided(result, policy, require, look)
+        verdict = _decided(result, named, require, look, declared, limits)
         if not look.again and not look.spent:
             book.add(test_set, key, look, verdict.outcome, list(verdict.variants))
     return verdict
 
 
-def _decided(result: AuditResult, policy: Policy, require: Require, look: Look | None) -> Verdict:
-    """The verdict on every endpoint, every variant and all of them."""
-    policy = _named(policy, result)
-    declared = endpoints(result, policy, demands(policy))
+def _decided(
+    result: AuditResult,
+    policy: Policy,
+    require: Require,
+    look: Look | None,
+    declared: pd.DataFrame,
+    limits: pd.DataFrame,
+) -> Verdict:
+    """The verdict on every endpoint, every variant and all of them.
+
+    What can be refused was refused before, so that a look is never begun for nothing.
+    """
     excluded, skipped = (_names(declared[declared["aside"] == why]) for why in _ASIDE)
     declared = declared[declared["aside"].isna()].reset_index(drop=True)
     closed = None
@@ -493,7 +504,6 @@ def _decided(result: AuditResult, policy: Policy, require: Require, look: Look |
     if result.outcome is not None and not result.outcome.binary:
         rows = _with_unseen(rows, result.largest_losses)
     if policy.limit:
-        limits = limit_rows(result.variants_table, result.variants, policy)
         rows = typed("endpoints", pd.concat([rows, limits], ignore_index=True))
     by_variant = rows.groupby("variant", sort=False)["decision"]
     variants = {str(variant): _all(decisions) for variant, decisions in by_variant}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -27,6 +28,7 @@ from fairweight.cli.lab import (
 )
 from fairweight.cli.screen import bar, plain_console, training_bar
 from fairweight.errors import InputError
+from fairweight.specs.compression import Int8Static
 from fairweight.specs.data import Data
 from fairweight.specs.toml import read_spec
 from fairweight.specs.training import Training
@@ -257,6 +259,8 @@ def compress(
     if teacher is not None and lesson is None:
         raise InputError("--teacher needs --distill LOSSES, such as --distill kd.")
     called = variant or variant_name(method, spec, lesson, after=card.variant)
+    if isinstance(spec, Int8Static):  # the first ones of a folder of images are of one class
+        fields = {"calibration": "random", **fields}
     suffix = ".onnx" if base_method(method).output == "onnx" else ""
     place = place_of(out, called, card.seed, Path(model).parent, suffix=suffix, overwrite=overwrite)
     read = (model, training.training, teacher)
@@ -273,7 +277,7 @@ def compress(
             remove_channels=remove_channels,
             distillation=lesson,
             teacher=teacher,
-            variant=variant,
+            variant=called,
             root=data,
             onnx=onnx,
             device=device,
@@ -348,12 +352,22 @@ def _compress_file(
             soft_wrap=True,
         )
     console.print(f"Written to {made.path}", soft_wrap=True)
-    trusted = f" --trust-file {model}" if source.suffix.lower() == ".pt2" else ""
-    console.print(
-        f"Next: fairweight predict dense={model} {name}={made.path} --dataset NAME --data DIR"
-        f"{trusted}, then fairweight audit predictions.parquet",
-        soft_wrap=True,
-    )
+    words = ["fairweight", "predict", f"dense={model}", f"{name}={made.path}"]
+    words += ["--dataset", dataset or "NAME"]
+    if data is not None or dataset is None:
+        words += ["--data", data or "DIR"]
+    for key, value in options.items():
+        words += [
+            "--dataset-option",
+            f"{key}={str(value).lower() if isinstance(value, bool) else value}",
+        ]
+    if scaling is not None:
+        for option, values in (("--mean", scaling.mean), ("--std", scaling.std)):
+            words += [option, ",".join(map(str, values))]
+    words += ["--all-examples"] if all_examples else []
+    words += ["--trust-file", model] if source.suffix.lower() == ".pt2" else []
+    console.print(f"Next: {shlex.join(words)}", soft_wrap=True)
+    console.print("Then: fairweight audit predictions.parquet", soft_wrap=True)
 
 
 def read_array(path: str) -> NDArray[Any]:

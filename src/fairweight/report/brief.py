@@ -15,12 +15,11 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from fairweight.auditing.result import is_ok, records, select
-from fairweight.base.wording import counted, have, missing, shown
+from fairweight.base.wording import counted, missing, shown
 from fairweight.report.finding import (
     Change,
     Finding,
     Parts,
-    RuledOut,
     ScopeFinding,
     Standing,
     ranked,
@@ -42,6 +41,7 @@ from fairweight.report.numbers import (
 )
 from fairweight.report.sentences import (
     INDEPENDENT,
+    MANY,
     NAME,
     ONE_PAIR,
     TOO_FEW_MEMBERS,
@@ -271,7 +271,8 @@ def _loses_most(finding: Finding) -> str:
         size = points_interval(scope.most.shift, scope.most.low, scope.most.high)
         return f"{name_of(scope.most)}, {size}, {count(scope.most.n)} examples"
     if not scope.shifts:
-        return "no class or group has enough examples to be tested"
+        few = "no class or group has enough examples to be tested"
+        return few if scope.reason is None else f"no class or group can be tested ({scope.reason})"
     one = Parts.of(scope.shifts).one
     if scope.loses:
         return f"no {one} stands out; {_losing(scope)}"
@@ -318,34 +319,29 @@ def _loses_more(finding: Finding) -> str:
 
 def _ruled_out(found: Sequence[Finding]) -> tuple[str, ...]:
     """For how many a loss beyond the margin is ruled out; of many variants, in which for all."""
-    known = [(shown(f.variant, NAME), own) for f in found if (own := f.ruled_out) is not None]
-    if not known:
-        return ()
-    margin = f"a loss beyond {loss_that_matters(known[0][1].margin)}"
-    if len(known) == 1:
-        return (_certain_and_open(known[0][1]),)
+    known = [f for f in found if f.ruled_out is not None]
     if len(known) <= NAMED:
-        parts = []
-        for name, own in known:
-            said = f"{name} for {own.whom}" + (f", shown for {own.shown}" if own.shown else "")
-            if own.open and not missing(own.open[0].largest):
-                others = "" if len(own.open) == own.of else "the others "
-                said += f" ({others}up to {size_in_points(own.open[0].largest)})"
-            parts.append(said)
-        return (f"{margin}: {'; '.join(parts)}",)
-    every = [name for name, own in known if own.number == own.of]
+        return _by_variant(known, _certain_and_open) if known else ()
+    owns = [(shown(f.variant, NAME), f.ruled_out) for f in known if f.ruled_out is not None]
+    every = [name for name, own in owns if own.number == own.of]
     where = f"none of {count(len(known))} variants"
     if every:
         where = f"{count(len(every))} of {count(len(known))} variants ({joined(every, NAMED)})"
-    return (f"{margin}, for every class and group: in {where}",)
+    margin = loss_that_matters(owns[0][1].margin)
+    return (f"a loss beyond {margin}, for every class and group: in {where}",)
 
 
-def _certain_and_open(own: RuledOut) -> str:
+def _certain_and_open(finding: Finding) -> str:
     """For how many a loss beyond the margin is ruled out, for whom shown, and who is open."""
+    own = finding.ruled_out
+    assert own is not None
     said = f"a loss beyond {loss_that_matters(own.margin)} for {own.whom}"
-    said += f", shown for {count(own.shown)}" if own.shown else ""
+    said += f"; for {count(own.shown)} it is shown" if own.shown else ""
     if not own.open or missing(own.open[0].largest):
         return said
+    if own.of > MANY:  # the smallest of a thousand classes leads no list
+        rest = "all" if len(own.open) == own.of else "the other"
+        return f"{said}; for {rest} {count(len(own.open))} it is open"
     worst = f"up to {size_in_points(own.open[0].largest)} ({name_of(own.open[0], NAME)})"
     rest = f"the other {count(len(own.open))}" if len(own.open) > 1 else "the other one"
     rest = "they" if len(own.open) == own.of > 1 else rest
@@ -369,14 +365,20 @@ def _too_small(result: AuditResult, found: Sequence[Finding]) -> str:
         size = loss_that_matters(next(b.reference for f in found for b in f.blind))
         loss = f"to find a {size.removesuffix(' points')}-point loss"
         loss = loss if unit().share else f"to find a loss of {size}"
-        whose = Parts.of(found[0].model.shifts).share(len(rows))
+        takes = [float(f"{needs:.2g}") for _, _, needs in rows]
         if len(rows) <= NAMED:
-            whose = joined([name for name, _, _ in rows])
-        about = _span([float(f"{takes:.2g}") for _, _, takes in rows if takes > 0])
-        parts.append(
-            f"{whose} {have(len(rows))} {_span([n for _, n, _ in rows])} examples"
-            + (f"; about {about} are needed {loss}" if about else f", too few {loss}")
-        )
+            each = [
+                f"{name} has {count(n)}" + (f" (needs about {count(needs)})" if needs else "")
+                for (name, n, _), needs in zip(rows, takes, strict=True)
+            ]
+            parts.append(f"too few examples {loss}: {joined(each)}")
+        else:
+            whose = Parts.of(found[0].model.shifts).share(len(rows))
+            about = _span([needs for needs in takes if needs])
+            parts.append(
+                f"{whose} have {_span([n for _, n, _ in rows])} examples"
+                + (f"; about {about} are needed {loss}" if about else f", too few {loss}")
+            )
     if untested:
         rest = sorted(untested.values(), key=lambda small: -(small.n or 0))
         names = [
@@ -387,6 +389,8 @@ def _too_small(result: AuditResult, found: Sequence[Finding]) -> str:
         if len(rest) > NAMED:  # a class of three leads no list
             kinds = Parts(*(sum(s.kind == kind for s in rest) for kind in ("class", "group")))
             named = f"{kinds.many} of {_span([s.n for s in rest if s.n is not None])} examples"
+        reasons = {small.reason for small in rest if not small.reason.startswith("n < ")}
+        named += f" ({shown(reasons.pop())})" if len(reasons) == 1 else ""
         parts.append(f"not tested: {named}")
     return "; ".join(parts) or "none"
 
@@ -424,8 +428,9 @@ def _what(finding: Finding) -> str:
 
 
 def _shown_loss(scope: ScopeFinding) -> str:
-    if not scope.shifts and (scope.overall is None or missing(scope.overall.shift)):
-        return f"{overall_accuracy(scope.overall)}; a loss cannot be tested"
+    if not scope.shifts and (scope.overall is None or missing(scope.overall.low)):
+        why = "" if scope.reason is None else f" ({shown(scope.reason)})"
+        return f"{overall_accuracy(scope.overall)}; a loss cannot be tested{why}"
     one = Parts.of(scope.shifts).one
     more = len(scope.pays_more) - 1
     others = f"; {count(more)} more {'loses' if more == 1 else 'lose'} more than the rest"
@@ -461,7 +466,13 @@ def _beyond(finding: Finding) -> list[str]:
     said = "beyond retraining, no loss is shown"
     if standing.loses_overall:
         said = "beyond retraining, a loss is shown overall"
-        said += "" if scope.pays_more else f", but for no {one} more than the rest"
+        if not scope.pays_more and finding.model.pays_more:  # so few do not show what these do
+            members = finding.members
+            member = "run" if members.kind == REPEATED else "member"
+            fewest = min(members.baseline, members.compressed)
+            said += f", but {counted(fewest, member)} a side do not show who loses more"
+        elif not scope.pays_more:
+            said += f", but for no {one} more than the rest"
     return [worded(said, finding.members.kind)]
 
 

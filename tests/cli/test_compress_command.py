@@ -44,7 +44,8 @@ def test_a_file_is_calibrated_on_a_data_set_and_predicts(run: Run, net: str) -> 
     assert "smaller than the float model" in told
     assert "of the 100 examples given" in told
     assert "Written to net-int8-static.onnx" in told
-    assert "Next: fairweight predict dense=net.onnx int8-static=net-int8-static.onnx" in told
+    both = "dense=net.onnx int8-static=net-int8-static.onnx"
+    assert f"Next: fairweight predict {both} {' '.join(DIGITS)}\n" in told
     run("predict", f"dense={net}", "int8-static=net-int8-static.onnx", *DIGITS).done()
 
 

@@ -143,6 +143,40 @@ def test_who_has_too_few_examples_and_how_many_it_takes(one: AuditResult) -> Non
     assert finding.n_watched == len(finding.model.shifts)
 
 
+def test_few_that_are_too_small_have_their_own_numbers(one: AuditResult) -> None:
+    power = one.power.copy()
+    group = power["group"] == "sex=Female"
+    power["min_detectable_shift"] = np.where(group, -0.05, -0.001)
+    power.loc[group, "n_needed"] = 8123.0
+    unsettled = edited(
+        one, one.results["group"] == "sex=Female", sim_low=-0.1, sim_high=0.1, loss_ruled_out=False
+    )
+    line = said(replace(unsettled, power=power), "Too small")
+    n = int(power.loc[group, "n"].iloc[0])
+    assert line.startswith(
+        f"too few examples to find a 2-point loss: sex=Female has {n:,} (needs about 8,100)"
+    )
+
+
+def test_what_cannot_be_tested_is_not_called_unharmed() -> None:
+    """Three clusters give no limits: a fall of ten points is neither shown nor ruled out."""
+    label = list("ab" * 60)
+    worse = ["b" if i < 24 else y for i, y in enumerate(label)]
+    table = {
+        "example_id": range(120), "label": label, "pred_dense": label, "pred_int8": worse,
+        "site": [f"s{i % 3}" for i in range(120)], "sex": ["F", "M"] * 60,
+    }  # fmt: skip
+    result = fw.audit_table(table, groups=["sex"], cluster="site", n_boot=20).result
+    why = "(3 clusters)"
+    assert said(result, "Loses most") == f"no class or group can be tested {why}."
+    assert said(result, "Too small").endswith(f" examples {why}.")
+    assert of_variant(result) == (
+        f"accuracy 100.0 % → 90.0 %: −10.0 points; a loss cannot be tested {why}; no policy set."
+    )
+    headline = finding_document(findings(result), made(result))["headline"]
+    assert headline == f"A loss cannot be tested in int8 {why}: overall −10.0 points."
+
+
 def test_many_variants_stay_short(result: AuditResult) -> None:
     names = tuple(f"v{i}" for i in range(6))
     rows = result.results[result.results["variant"] == "int8"]
@@ -170,6 +204,12 @@ def test_beyond_retraining_is_said_of_each_variant(population: AuditResult) -> N
     assert method.most is not None
     assert f"; beyond retraining, {method.most.name} loses most, −" in line
     first = made(population)
+    # Where these models show who loses more and so few members do not show it of the method.
+    method_rows = population.results["scope"] == "method"
+    unsure = edited(population, method_rows, excess_sim_low=-0.3, excess_sim_high=0.3)
+    assert "a loss is shown overall, but 6 members a side do not show who loses more;" in (
+        of_variant(unsure, "pruned-90")
+    )
     assert first.compared.endswith(", 6 members each")
     scale = next(caveat for caveat in first.caveats if caveat.anchor == "retraining")
     assert scale.text.startswith("For scale: retraining the dense model moves accuracy")

@@ -27,6 +27,7 @@ from fairweight.report.view_model import (
     scale_of,
     view,
 )
+from fairweight.report.view_tables import finding_tables
 from fairweight.tables.spec import TableSpec, sources_of
 
 from .conftest import edited
@@ -74,6 +75,13 @@ def test_groups_and_classes_that_pay(lead: View) -> None:
     assert classes.rows[0].method.startswith("yes: [")
     assert (groups.note, classes.note) == (None, None)
     assert all(row.excess.startswith("yes, by ") for group in lead.payers for row in group.rows)
+
+
+def test_limits_of_the_method_that_show_nothing_are_not_printed(population: AuditResult) -> None:
+    method = population.results["scope"] == "method"
+    for reach, said in ((0.1, "not shown: ["), (0.9, "cannot tell: members differ too much")):
+        wide = edited(population, method, sim_low=-reach, sim_high=reach)
+        assert view(wide).payers[0].rows[0].method.startswith(said)
 
 
 def test_the_summary_names_who_loses_most_only_with_an_excess(result: AuditResult) -> None:
@@ -241,3 +249,33 @@ def test_a_choice_leads_with_who_may_be_the_best(explained: AuditResult) -> None
         f"The best is among, with 95 %: {first} (95 % within the margin of the best).",
         f"Chosen: {first}.",
     )
+
+
+def test_many_columns_are_one_table_and_classes_have_their_names() -> None:
+    """Six columns: two lines, and a row each with the clearest difference first."""
+    n = 1200
+    i = pd.Series(range(n))
+    label = (i % 3).astype(str)
+    lost = (i % 4 == 0) & (i % 8 == 0)
+    wrong = ((i + 1) % 3).astype(str)
+    groups = {f"g{k}": (i // 2**k % 2).astype(str) for k in range(6)}
+    audit = fw.audit(
+        label,
+        {"dense": label, "int8": label.where(~lost, wrong)},
+        sensitive_features=pd.DataFrame(groups),
+        n_boot=20,
+    ).named({"0": "cat", "1": "dog", "2": "owl"})
+    lead = view(audit.result)
+    said = [line for side in lead.sections[0].sides for s in side.said for line in s.lines]
+    said += [line for s in lead.sections[0].said for line in s.lines]
+    differs = next(line for line in said if " columns the change differs (" in line)
+    assert differs == "By 3 of 7 columns the change differs (least p < 0.001): g0, g1 and g2."
+    assert any(line.startswith("By 4 of 7 columns no difference is shown (") for line in said)
+    table = finding_tables(lead.findings[0])["columns"]
+    assert table.headings[:2] == ("by", "p")
+    assert len(table.rows) == 7
+    assert [row[1].strong for row in table.rows] == [True] * 3 + [False] * 4
+    assert table.rows[0][2].shown == "g0=0 did worse by 25.0 points"
+    # Every eighth example is lost, so all classes lose alike and each is named.
+    losing = finding_tables(lead.findings[0])["loses"]
+    assert "class cat" in {row[0].shown for row in losing.rows}

@@ -418,6 +418,27 @@ LISTED: tuple[Table, ...] = (
         "percentile), your group columns and `image_path`",
     ),
     Table(
+        "largest_losses",
+        "Of outcomes that are numbers: the examples that lose most, the largest loss first.",
+        """
+        example_id              mixed   which example
+        task                    text    the task, if there are any
+        variant                 text    the compressed variant
+        rank                    whole   1 is the largest loss
+        loss                    number  what the example adds to the loss, in the outcome's unit:
+                                        its mean over all examples is the loss of all
+        share_of_losses         number  this loss and all larger ones, as a share of all losses
+                                        (gains are not set off)
+        baseline                number  the baseline's outcome on it, over its denominator; the
+                                        mean of members
+        compressed              number  the same of the compressed variant
+        denominator_baseline    number  where there is a denominator: the baseline's
+        denominator_compressed  number  the same of the compressed variant
+        """,
+        more="`top_10`, `top_5`, `top_1` (whether it is among the largest, a column per "
+        "percentile) and your group columns",
+    ),
+    Table(
         "exemplar_counts",
         "How many exemplars of each kind, beside what retraining alone gives.",
         """

@@ -20,6 +20,11 @@ import pandas as pd
 from fairweight import __version__
 from fairweight.auditing import schema
 from fairweight.auditing.compare.comparison import Comparison, TrainingCounts, comparison
+from fairweight.auditing.compare.divergence import (
+    NO_DISTRIBUTIONS,
+    distributions,
+    divergence_rows,
+)
 from fairweight.auditing.compare.estimate import Block, bounds_frame, frame, per_seed
 from fairweight.auditing.compare.lead import lead_table
 from fairweight.auditing.compare.outcome import largest_loss, mean_outcome_rows
@@ -46,7 +51,7 @@ from fairweight.base.fields import options_of
 from fairweight.base.types import Progress
 from fairweight.errors import InputError, UnknownNameError
 from fairweight.specs.audit import AuditOptions, Members
-from fairweight.tables.align import align
+from fairweight.tables.align import align, beside_outcomes
 from fairweight.tables.canonical import canonical
 from fairweight.tables.companions import (
     leak_notes,
@@ -94,15 +99,32 @@ def run(
     request: AuditRequest,
     *,
     scored: Cube | None = None,
+    predicted: Cube | None = None,
     training: pd.DataFrame | None = None,
     variants_table: pd.DataFrame | None = None,
     progress: Progress = silent,
 ) -> AuditResult:
-    """Audit a cube (and, where there are scores, the cube that tells them apart)."""
+    """Audit a cube.
+
+    Parameters
+    ----------
+    scored
+        Where there are scores: the cube that tells them apart.
+    predicted
+        Where predictions stand beside outcomes: the cube of these, without labels.
+    """
     request = replace(request, options=options_for(cube, request.options))
     lineage = parents_in(variants_table)
     # A leak comes first: the terminal shows only some notes.
     notes = leak_notes(leaks(variants_table, request.variants))
+    if len(cube.tasks) == 1:  # its mean over tasks would say everything twice
+        only = cube.tasks[0]
+        notes.append(f"There is one task, '{only}', so results do not name it.")
+        if training is not None and "task" in training:
+            training = training[training["task"] == only].drop(columns="task")
+        cube = without_task(cube)
+        scored = None if scored is None else without_task(scored)
+        predicted = None if predicted is None else without_task(predicted)
     notes += [*_member_notes(cube, request, variants_table), *request.notes, *cube.notes]
     notes += left_out_note(cube.left_out)  # of a cube; tables have said so already
     if cube.has_classes:
@@ -125,6 +147,7 @@ def run(
                 _compare(
                     cube,
                     scored,
+                    predicted,
                     request,
                     variant,
                     task,
@@ -172,7 +195,7 @@ def run(
     progress("tables", steps, steps)
     for part in made:
         notes += part.notes
-    if scored is not None:
+    if scored is not None and cube.labelled:
         reliability = reliability_table(
             scored,
             (request.baseline, *request.variants),
@@ -233,6 +256,21 @@ def run(
     )
 
 
+def without_task(cube: Cube) -> Cube:
+    """A cube of one task as one without any: an example is one row again."""
+    loose = not cube.unit_is_cluster
+    return compact(
+        replace(
+            cube,
+            tasks=(),
+            task=None,
+            unit=None if loose else cube.unit,
+            unit_names=() if loose else cube.unit_names,
+            left_out=tuple(replace(part, task=None) for part in cube.left_out),
+        )
+    )
+
+
 def _largest_losses(made: Sequence[Compared]) -> dict[str, float]:
     """Of outcomes that are numbers, the largest loss of one example in every variant."""
     found: dict[str, float] = {}
@@ -253,6 +291,7 @@ def options_for(cube: Cube, options: AuditOptions) -> AuditOptions:
 def _compare(
     cube: Cube,
     scored: Cube | None,
+    predicted: Cube | None,
     request: AuditRequest,
     variant: str,
     task: str | None,
@@ -283,6 +322,14 @@ def _compare(
                 f"Score metrics of {variant} leave out {left_out:,} examples on which a model "
                 "abstains or has no score."
             )
+    if predicted is not None:
+        # A prediction that changed is one thing, one that became wrong is another.
+        churn = compare(compared(predicted), None).blocks
+        others = [b for b in made.blocks if metric(b["metric"][0]).pairs != "changed"]
+        made.blocks = [*others, *churn]
+    if not cube.labelled and with_scores is not None:
+        made.blocks += divergence_rows(with_scores)
+        made.notes += [] if distributions(with_scores) is not None else [NO_DISTRIBUTIONS]
     if not cube.has_classes:
         return made
     if with_scores is None or not with_scores.cube.n_cells:
@@ -484,10 +531,7 @@ def audited(
     with align(tables, further=explain is not None) as aligned:
         report("counting", 0, 1)
         cube = count(aligned)
-        groupings = aligned.groupings
-        if tables.labels_are == LabelsAre.POSITIONS:
-            cube = of_positions(cube, tables.label)
-            groupings = (*groupings, grouping_name([tables.label]))
+        cube, groupings = as_asked(cube, aligned.groupings, tables)
         known = None
         if options.confirmatory or aligned.n_rows <= FINGERPRINT_ROWS:
             known = of_rows(aligned) or of_cells(cube)
@@ -502,12 +546,14 @@ def audited(
             inputs=provenance(aligned.inputs),
             test_set=known,
         )
+        predictions = beside_outcomes(aligned)
         result = run(
             cube,
             request,
             scored=count(aligned, scores=True)
-            if cube.has_classes and has_scores(aligned)
+            if cube.outcome is None and has_scores(aligned)
             else None,
+            predicted=None if predictions is None else count(predictions),
             training=training_table(aligned, cube.label_classes),
             variants_table=aligned.variants_table,
             progress=report,
@@ -519,7 +565,19 @@ def audited(
 
         if aligned.has_count:  # without identities, as a cube is
             return explained(result, [from_cube(cube, aligned.baseline)], explain, report)
-        return explained(result, answers_of(aligned, tables.positive), explain, report)
+        answers = answers_of(aligned, tables.positive, numeric=True)
+        if not result.tasks:
+            answers = [replace(one, task=None) for one in answers]
+        return explained(result, answers, explain, report)
+
+
+def as_asked(
+    cube: Cube, groupings: Sequence[str], tables: TableSpec
+) -> tuple[Cube, tuple[str, ...]]:
+    """The cube and its groupings; labels that are positions are right or wrong, and a group."""
+    if tables.labels_are != LabelsAre.POSITIONS or not cube.has_classes:
+        return cube, tuple(groupings)
+    return of_positions(cube, tables.label), (*groupings, grouping_name([tables.label]))
 
 
 def _audit_cubes(
@@ -554,6 +612,7 @@ def _audit_cubes(
     from fairweight.auditing.prediction_matrix import from_cube
 
     tasks = [from_cube(cube, baseline, task) for task in cube.tasks or (None,)]
+    tasks = tasks if result.tasks else [replace(one, task=None) for one in tasks]
     return explained(result, tasks, explain, progress)
 
 
@@ -572,7 +631,8 @@ def read_chosen_cubes(paths: Sequence[str], tables: TableSpec) -> tuple[Cube, st
         )
     if tables.groups is not None:
         groupings = chosen_groupings(cube, tables.groups)
-    return cube, baseline, tuple(groupings)
+    cube, groupings = as_asked(cube, groupings, tables)
+    return cube, baseline, groupings
 
 
 def models_beside_cubes(tables: TableSpec) -> tuple[pd.DataFrame, Source] | None:

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch.nn import functional
 
+from fairweight.base.wording import counted
 from fairweight.errors import InputError
 from fairweight.specs.training import Augment
 
@@ -219,13 +220,15 @@ def as_floats(inputs: Any, scaling: Scaling | None, shown: str) -> Tensor:
     if scaling is None:
         raise InputError(
             f"{shown} does not say how images are scaled, but was given bytes; give mean "
-            "and deviation per channel (--mean and --std, in Python scaling=), or floats as it "
-            "takes them."
+            "and deviation per channel (--mean and --std, in Python scaling=; --mean 0 --std 1 "
+            "for pixels from 0 to 1), or floats as it takes them."
         )
     if tensor.dim() != 4 or tensor.shape[-1] != len(scaling.mean):
+        grey = len(scaling.mean) == 1 and tensor.shape[-1] == 3
         raise InputError(
-            f"{shown} takes images with {len(scaling.mean)} channels, but the bytes have the "
-            f"shape {tuple(tensor.shape)}; give (N, H, W, C)."
+            f"{shown} takes images with {counted(len(scaling.mean), 'channel')}, but the bytes "
+            f"have the shape {tuple(tensor.shape)}; give (N, H, W, C)"
+            + ("; for folders of images: --dataset-option greyscale=true." if grey else ".")
         )
     return model_input(tensor, scaling)
 

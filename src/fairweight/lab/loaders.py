@@ -342,9 +342,12 @@ class OnnxInput:
             try:
                 return np.asarray(session.run([self.output], {self.name: batch})[0])
             except Exception as error:  # ONNX Runtime's exceptions have no other common base
+                side = self.sizes[-2] if len(self.sizes) == 4 else None  # height, or width
+                other = isinstance(side, int) and side not in batch.shape
+                size = f" (folders of images: --dataset-option size={side})" if other else ""
                 raise InputError(
                     f"{shown} cannot take a batch of shape {batch.shape}; it takes "
-                    f"{list(self.sizes)}: {' '.join(str(error).split())[:200]}"
+                    f"{list(self.sizes)}{size}: {' '.join(str(error).split())[:200]}"
                 ) from error
 
         return run if self.batch_size is None else in_batches_of(self.batch_size, run)

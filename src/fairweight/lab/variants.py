@@ -48,7 +48,14 @@ from fairweight.lab.training import (
     variant_name,
 )
 from fairweight.lab.weights import load_first_weights, load_pretrained, pretrained_file
-from fairweight.specs.compression import Iterative, OneShot, Pruning, Quantization, Structured
+from fairweight.specs.compression import (
+    Int8Static,
+    Iterative,
+    OneShot,
+    Pruning,
+    Quantization,
+    Structured,
+)
 from fairweight.specs.data import Data
 from fairweight.specs.toml import as_spec
 from fairweight.specs.training import Distillation, Model, Training
@@ -129,7 +136,8 @@ def compress(
         that returns logits.
     spec
         The name of a method (`"int8-static"`), a dictionary with `method` and its fields, or a spec
-        of `fairweight.specs.compression` (`GlobalMagnitude(sparsity=0.9)`, `Int8Static()`).
+        of `fairweight.specs.compression` (`GlobalMagnitude(sparsity=0.9)`, `Int8Static()`). By its
+        name alone, int8-static calibrates a folder's model on training examples drawn at random.
     data
         Of a folder: what the copy is finetuned and judged on, by default the model's own data. Of
         a module or a file: an array of inputs as the model takes them, or batches of inputs or of
@@ -207,6 +215,9 @@ def compress(
     prepared, scaling = prepared or prepare(data, root), card.preprocessing
     _check(name, found, wanted, training, rewind, remove_channels, distillation)
     called = variant or variant_name(name, wanted, distillation, after=card.variant)
+    if isinstance(spec, str) and isinstance(wanted, Int8Static):
+        # Folders of images come class by class. Specs of studies keep the first ones, as stored.
+        wanted = replace(wanted, calibration="random")
     if found.acts_on == "file":
         return _as_file(network, card, found, wanted, prepared, out, called)
     example = timed_example(as_examples(prepared.test), scaling)

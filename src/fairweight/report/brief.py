@@ -11,15 +11,15 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from fairweight.auditing.result import is_ok, select
-from fairweight.base.wording import counted, have, missing, shown
+from fairweight.auditing.result import is_ok, records, select
+from fairweight.base.wording import counted, missing, shown
 from fairweight.report.finding import (
     Change,
     Finding,
     Parts,
-    RuledOut,
     ScopeFinding,
     Standing,
     ranked,
@@ -28,16 +28,20 @@ from fairweight.report.finding import (
 from fairweight.report.members import REPEATED, worded
 from fairweight.report.numbers import (
     count,
+    label_of,
     level,
     loss_that_matters,
     points,
     points_interval,
     size_in_points,
     unit,
+    value_interval,
+    value_of,
     written_in,
 )
 from fairweight.report.sentences import (
     INDEPENDENT,
+    MANY,
     NAME,
     ONE_PAIR,
     TOO_FEW_MEMBERS,
@@ -122,7 +126,14 @@ def _brief(result: AuditResult, found: Sequence[Finding], verdict: Verdict | Non
         Line("Ruled out", _ruled_out(first)),
         Line("Too small", (_too_small(result, found),)),
     )
-    if not any(finding.model.shifts or finding.small for finding in found):
+    if not result.labelled:
+        lines = (
+            Line("Changed", _by_variant(first, partial(_changed, result))),
+            Line("Apart", _by_variant(first, partial(_apart, result)) if _apart(result, first[0])
+                 else ()),
+            Line("No labels", ("nothing here says whether a change is a loss",)),
+        )  # fmt: skip
+    elif not any(finding.model.shifts or finding.small for finding in found):
         lines = (lines[0], Line("Loses most", ("no class or group can be tested",)))
     # A policy that was set when the audit was made decided elsewhere: nothing is said of it here.
     unknown = verdict is None and bool(result.provenance.options.get("confirmatory"))
@@ -218,6 +229,41 @@ def _overall(found: Sequence[Finding]) -> tuple[str, ...]:
     return tuple(said for _, said in known) or (overall_accuracy(None),)
 
 
+def _changed(result: AuditResult, finding: Finding) -> str:
+    """Without labels: how many predictions changed, and in which group most."""
+    said = f"{_distance(result, finding, 'flips')} of predictions"
+    group = select(result, finding.variant, "flips", "group")
+    known = records(group[is_ok(group) & (group["scope"] == "model")])
+    if len(known) > 1:
+        most = max(known, key=lambda row: float(row["compressed"]))
+        task = "" if missing(most["task"]) else f" ({shown(most['task'], NAME)})"
+        said += f"; most in {shown(most['group'], 80)}{task}, {_with_limits(most)}"
+    return said
+
+
+def _apart(result: AuditResult, finding: Finding) -> str:
+    """Without labels: how far class probabilities lie apart; nothing where they are not known."""
+    names = ("total_variation", "kl_divergence", "first_choice_agreement")
+    found = [(label_of(name), _distance(result, finding, name)) for name in names]
+    return "; ".join(f"{label} {said}" for label, said in found if said)
+
+
+def _distance(result: AuditResult, finding: Finding, name: str) -> str:
+    """The value of everybody with its limits; over several tasks from the least to the largest."""
+    rows = select(result, finding.variant, name, "overall")
+    known = records(rows[is_ok(rows) & (rows["scope"] == "model")])
+    if len(known) < 2:
+        return "".join(map(_with_limits, known))
+    values = [float(row["compressed"]) for row in known]
+    ends = " to ".join(value_of(name, end) for end in (min(values), max(values)))
+    return f"{ends} over {counted(len(known), 'task')}"
+
+
+def _with_limits(row: dict[str, Any]) -> str:
+    values = (float(row[name]) for name in ("compressed", "ci_low", "ci_high"))
+    return value_interval(str(row["metric"]), *values)
+
+
 def _loses_most(finding: Finding) -> str:
     """Who loses most, which takes an excess; else who is shown to lose, if anybody."""
     scope = finding.model
@@ -225,7 +271,8 @@ def _loses_most(finding: Finding) -> str:
         size = points_interval(scope.most.shift, scope.most.low, scope.most.high)
         return f"{name_of(scope.most)}, {size}, {count(scope.most.n)} examples"
     if not scope.shifts:
-        return "no class or group has enough examples to be tested"
+        few = "no class or group has enough examples to be tested"
+        return few if scope.reason is None else f"no class or group can be tested ({scope.reason})"
     one = Parts.of(scope.shifts).one
     if scope.loses:
         return f"no {one} stands out; {_losing(scope)}"
@@ -272,34 +319,29 @@ def _loses_more(finding: Finding) -> str:
 
 def _ruled_out(found: Sequence[Finding]) -> tuple[str, ...]:
     """For how many a loss beyond the margin is ruled out; of many variants, in which for all."""
-    known = [(shown(f.variant, NAME), own) for f in found if (own := f.ruled_out) is not None]
-    if not known:
-        return ()
-    margin = f"a loss beyond {loss_that_matters(known[0][1].margin)}"
-    if len(known) == 1:
-        return (_certain_and_open(known[0][1]),)
+    known = [f for f in found if f.ruled_out is not None]
     if len(known) <= NAMED:
-        parts = []
-        for name, own in known:
-            said = f"{name} for {own.whom}" + (f", shown for {own.shown}" if own.shown else "")
-            if own.open and not missing(own.open[0].largest):
-                others = "" if len(own.open) == own.of else "the others "
-                said += f" ({others}up to {size_in_points(own.open[0].largest)})"
-            parts.append(said)
-        return (f"{margin}: {'; '.join(parts)}",)
-    every = [name for name, own in known if own.number == own.of]
+        return _by_variant(known, _certain_and_open) if known else ()
+    owns = [(shown(f.variant, NAME), f.ruled_out) for f in known if f.ruled_out is not None]
+    every = [name for name, own in owns if own.number == own.of]
     where = f"none of {count(len(known))} variants"
     if every:
         where = f"{count(len(every))} of {count(len(known))} variants ({joined(every, NAMED)})"
-    return (f"{margin}, for every class and group: in {where}",)
+    margin = loss_that_matters(owns[0][1].margin)
+    return (f"a loss beyond {margin}, for every class and group: in {where}",)
 
 
-def _certain_and_open(own: RuledOut) -> str:
+def _certain_and_open(finding: Finding) -> str:
     """For how many a loss beyond the margin is ruled out, for whom shown, and who is open."""
+    own = finding.ruled_out
+    assert own is not None
     said = f"a loss beyond {loss_that_matters(own.margin)} for {own.whom}"
-    said += f", shown for {count(own.shown)}" if own.shown else ""
+    said += f"; for {count(own.shown)} it is shown" if own.shown else ""
     if not own.open or missing(own.open[0].largest):
         return said
+    if own.of > MANY:  # the smallest of a thousand classes leads no list
+        rest = "all" if len(own.open) == own.of else "the other"
+        return f"{said}; for {rest} {count(len(own.open))} it is open"
     worst = f"up to {size_in_points(own.open[0].largest)} ({name_of(own.open[0], NAME)})"
     rest = f"the other {count(len(own.open))}" if len(own.open) > 1 else "the other one"
     rest = "they" if len(own.open) == own.of > 1 else rest
@@ -323,14 +365,20 @@ def _too_small(result: AuditResult, found: Sequence[Finding]) -> str:
         size = loss_that_matters(next(b.reference for f in found for b in f.blind))
         loss = f"to find a {size.removesuffix(' points')}-point loss"
         loss = loss if unit().share else f"to find a loss of {size}"
-        whose = Parts.of(found[0].model.shifts).share(len(rows))
+        takes = [float(f"{needs:.2g}") for _, _, needs in rows]
         if len(rows) <= NAMED:
-            whose = joined([name for name, _, _ in rows])
-        about = _span([float(f"{takes:.2g}") for _, _, takes in rows if takes > 0])
-        parts.append(
-            f"{whose} {have(len(rows))} {_span([n for _, n, _ in rows])} examples"
-            + (f"; about {about} are needed {loss}" if about else f", too few {loss}")
-        )
+            each = [
+                f"{name} has {count(n)}" + (f" (needs about {count(needs)})" if needs else "")
+                for (name, n, _), needs in zip(rows, takes, strict=True)
+            ]
+            parts.append(f"too few examples {loss}: {joined(each)}")
+        else:
+            whose = Parts.of(found[0].model.shifts).share(len(rows))
+            about = _span([needs for needs in takes if needs])
+            parts.append(
+                f"{whose} have {_span([n for _, n, _ in rows])} examples"
+                + (f"; about {about} are needed {loss}" if about else f", too few {loss}")
+            )
     if untested:
         rest = sorted(untested.values(), key=lambda small: -(small.n or 0))
         names = [
@@ -341,6 +389,8 @@ def _too_small(result: AuditResult, found: Sequence[Finding]) -> str:
         if len(rest) > NAMED:  # a class of three leads no list
             kinds = Parts(*(sum(s.kind == kind for s in rest) for kind in ("class", "group")))
             named = f"{kinds.many} of {_span([s.n for s in rest if s.n is not None])} examples"
+        reasons = {small.reason for small in rest if not small.reason.startswith("n < ")}
+        named += f" ({shown(reasons.pop())})" if len(reasons) == 1 else ""
         parts.append(f"not tested: {named}")
     return "; ".join(parts) or "none"
 
@@ -378,8 +428,9 @@ def _what(finding: Finding) -> str:
 
 
 def _shown_loss(scope: ScopeFinding) -> str:
-    if not scope.shifts and (scope.overall is None or missing(scope.overall.shift)):
-        return f"{overall_accuracy(scope.overall)}; a loss cannot be tested"
+    if not scope.shifts and (scope.overall is None or missing(scope.overall.low)):
+        why = "" if scope.reason is None else f" ({shown(scope.reason)})"
+        return f"{overall_accuracy(scope.overall)}; a loss cannot be tested{why}"
     one = Parts.of(scope.shifts).one
     more = len(scope.pays_more) - 1
     others = f"; {count(more)} more {'loses' if more == 1 else 'lose'} more than the rest"
@@ -415,7 +466,13 @@ def _beyond(finding: Finding) -> list[str]:
     said = "beyond retraining, no loss is shown"
     if standing.loses_overall:
         said = "beyond retraining, a loss is shown overall"
-        said += "" if scope.pays_more else f", but for no {one} more than the rest"
+        if not scope.pays_more and finding.model.pays_more:  # so few do not show what these do
+            members = finding.members
+            member = "run" if members.kind == REPEATED else "member"
+            fewest = min(members.baseline, members.compressed)
+            said += f", but {counted(fewest, member)} a side do not show who loses more"
+        elif not scope.pays_more:
+            said += f", but for no {one} more than the rest"
     return [worded(said, finding.members.kind)]
 
 

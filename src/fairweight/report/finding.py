@@ -5,6 +5,7 @@ Structure only; `report.sentences` puts it into words for terminal, page and not
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeVar
@@ -134,6 +135,12 @@ class ScopeFinding:
     shifts: tuple[Change, ...]
     excesses: tuple[Change, ...]
     reason: str | None = None  # why this scope cannot be had at all
+
+    @property
+    def only_changes(self) -> bool:
+        """Without labels: how often predictions changed is known, and no loss."""
+        change = self.overall
+        return change is not None and missing(change.shift) and not missing(change.compressed)
 
     @property
     def loses(self) -> tuple[Change, ...]:
@@ -579,6 +586,8 @@ class Finding:
     leak: str | None = None  # what its teacher saw beyond its own training set
     runs: tuple[RunValues, ...] = ()  # every member's accuracy, of both sides
     unit: Unit = Unit()  # noqa: RUF009
+    # Where predictions stand beside outcomes: the share that changed, right or wrong.
+    predictions_changed: float = float("nan")
 
     @property
     def verdicts(self) -> tuple[ScopeFinding, ...]:
@@ -667,7 +676,21 @@ def find(result: AuditResult, variant: str | None = None) -> Finding:
             values_of(result.per_seed, side, result.primary) for side in (result.baseline, name)
         ),
         unit=unit_of_audit(result),
+        predictions_changed=_predictions_changed(result, name, model),
     )
+
+
+def _predictions_changed(result: AuditResult, name: str, model: ScopeFinding) -> float:
+    """The share of predictions that changed beside outcomes; NaN where outcomes alone are known."""
+    if result.outcome is None:
+        return math.nan
+    rows = rows_of(result, name, "flips", "overall", "model")
+    means = [row for row in rows if missing(row["task"])] or rows[:1]
+    shares = [real(row["compressed"]) for row in means]
+    churn = math.nan if model.overall is None else model.overall.churn
+    if not shares or (result.outcome.binary and not shares[0] > churn + 1e-12):
+        return math.nan  # of outcomes that are 0 or 1 a flip may be one of the outcome
+    return shares[0]
 
 
 Named = TypeVar("Named", Change, Blind, Open, Small)

@@ -70,6 +70,25 @@ def standing(verdict: Verdict, variant: str) -> str:
     )
 
 
+def decision(verdict: Verdict, variant: str) -> str:
+    """Whether a variant may ship by the policy, in one sentence."""
+    name, rows = shown(variant), endpoints(verdict, variant)
+    outcome = verdict.variants[variant]
+    if outcome == "pass":
+        every = "its check passes" if len(rows) == 1 else f"all {count(len(rows))} checks pass"
+        return f"{name} may ship by this policy: {every}."
+    first = [row for row in rows if row["decision"] == outcome]
+    if outcome == "fail":
+        more = f", and {count(len(first) - 1)} more" if len(first) > 1 else ""
+        said = f"{subject(first[0])}: {deciding_bound(first[0])}{more}"
+        return f"{name} must not ship by this policy ({said})."
+    return (
+        f"It is not shown that {name} may ship: {count(len(first))} of "
+        f"{counted(len(rows), 'check')} cannot be decided. fairweight plan says how many examples "
+        "that takes."
+    )
+
+
 def confidence_of(verdict: Verdict) -> str:
     """The confidence of the intervals, whose two ends err together."""
     return f"{100 * (1 - 2 * _alpha(verdict)):.4g} %"

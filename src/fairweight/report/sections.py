@@ -148,7 +148,7 @@ def ship_commands(result: AuditResult) -> tuple[str, ...]:
     """A verdict by a policy; a choice where there is one to make."""
     folder = shlex.quote(str(result.provenance.request.get("out", FOLDER)))
     gate = (
-        "fairweight gate --init > policy.toml",
+        f"fairweight gate --init {folder} > policy.toml",
         f"fairweight gate {folder} --policy policy.toml",
     )
     if len(result.variants) < 2:

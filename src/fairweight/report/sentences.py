@@ -38,14 +38,15 @@ from fairweight.report.numbers import (
 )
 
 Topic = Literal[
-    "pair", "leak", "accuracy", "most", "pays more", "gained less", "loses", "ruled out",
-    "columns", "labels", "gains", "scale", "cannot tell", "scope",
+    "pair", "leak", "accuracy", "predictions", "most", "pays more", "gained less", "loses",
+    "ruled out", "columns", "labels", "gains", "scale", "cannot tell", "scope",
 ]  # fmt: skip
 TOPICS: tuple[Topic, ...] = get_args(Topic)
 
 HEADINGS: dict[Topic, str] = {
     "leak": "Leak",
     "accuracy": "Overall",
+    "predictions": "Predictions",
     "most": "Loses most",
     "pays more": "More than the rest",
     "gained less": "Gained less",
@@ -92,7 +93,8 @@ PAIRED = {
     "known parent among the baseline's. A variants table with a column `parent` says who was made "
     "from whom.",
 }
-MOST_COLUMNS = 5  # beyond these, columns without a difference share a line
+MOST_COLUMNS = 5  # of more columns the differences are one table
+MANY = 50  # classes and groups: of more, a list would begin with the smallest
 MOST_RUNS = 10  # members per side that are listed one by one
 FLOOR_MEMBERS = 5  # baseline members from which a noise floor is told
 FEW_MEMBERS = 5  # up to so many members a side the method's tests have little power
@@ -114,6 +116,7 @@ def sentences(finding: Finding, *, limit: int = 5) -> tuple[Sentence, ...]:
     once: dict[Topic, list[str]] = {
         "pair": [pair(finding)],
         "leak": [] if finding.leak is None else [shown(finding.leak)],
+        "predictions": predictions_changed(finding),
         "ruled out": ruled_out(finding),
         "labels": wrong_labels(finding),
         "scale": [*retraining(finding, limit), *runs(finding)],
@@ -133,6 +136,8 @@ def sentences(finding: Finding, *, limit: int = 5) -> tuple[Sentence, ...]:
             if verdict.gains
             else [],
         }
+        if verdict.only_changes:  # nothing is a loss without labels
+            own = {"accuracy": own["accuracy"]}
         told.append((verdict.scope, own))
     return tuple(
         Sentence(topic, line, scope)
@@ -166,6 +171,17 @@ def overall_accuracy(change: Change | None) -> str:
     )
 
 
+def predictions_changed(finding: Finding) -> list[str]:
+    """Beside outcomes: how many predictions changed, which is not how many got worse."""
+    change = finding.model.overall
+    if missing(finding.predictions_changed) or change is None:
+        return []
+    said = f"{percent(finding.predictions_changed)} changed"
+    if not missing(change.churn):
+        said += f"; the outcome changed on {percent(change.churn)} of the examples"
+    return [f"{said}."]
+
+
 def runs(finding: Finding) -> list[str]:
     """Every member's accuracy beside the method's interval, where they are few."""
     few = all(len(side.seeds) <= MOST_RUNS for side in finding.runs)
@@ -193,12 +209,9 @@ def columns(verdict: ScopeFinding) -> list[str]:
     if not any(column.kind == "group" for column in verdict.columns):
         lines.append("No group column was given.")
     paying = {payer.key for payer in verdict.pays_more}
-    # Of many columns those are named that differ; the others are one line.
-    alike = [c for c in verdict.columns if c.differs is False]
-    together = len(verdict.columns) > MOST_COLUMNS and len(alike) > 1
+    if len(verdict.columns) > MOST_COLUMNS:
+        return [*lines, *_many_columns(verdict)]
     for column in verdict.columns:
-        if together and column.differs is False:
-            continue
         name = "By class" if column.kind == "class" else f"By {shown(column.name)}"
         name += f" ({shown(column.task)})" if column.task is not None else ""
         if column.differs is None:
@@ -222,9 +235,29 @@ def columns(verdict: ScopeFinding) -> list[str]:
                 said += f"; among examples of one class no difference is shown ({within}), so "
                 said += "the mix of classes may explain it"
         lines.append(f"{said}.")
-    if together:
-        least = p_value(min(column.p for column in alike))
-        lines.append(f"By {count(len(alike))} other columns: no difference shown (least {least}).")
+    return lines
+
+
+def _many_columns(verdict: ScopeFinding) -> list[str]:
+    """Many columns in a few lines; the page has a table of them."""
+    every = [
+        ("class" if c.kind == "class" else shown(c.name))
+        + (f" ({shown(c.task)})" if c.task is not None else "")
+        for c in verdict.columns
+    ]
+    lines = []
+    for differs, words in ((True, "the change differs"), (False, "no difference is shown")):
+        own = [(n, c) for n, c in zip(every, verdict.columns, strict=True) if c.differs is differs]
+        if not own:
+            continue
+        least = p_value(min(column.p for _, column in own))
+        least = f"least {least}" if len(own) > 1 else least
+        names = f": {joined([name for name, _ in own], 2 * MOST_COLUMNS)}" if differs else ""
+        whose = f"{count(len(own))} of {count(len(every))} columns"
+        lines.append(f"By {whose} {words} ({least}){names}.")
+    untested = [column for column in verdict.columns if column.differs is None]
+    if untested:
+        lines.append(f"{counted(len(untested), 'column')} cannot be tested ({untested[0].reason}).")
     return lines
 
 
@@ -324,6 +357,8 @@ def ruled_out(finding: Finding, limit: int = 3) -> list[str]:
         said += f" and shown for {count(found.shown)}"
     if not found.open:
         return [f"{said}."]
+    if found.of > MANY:
+        return [f"{said}; for {count(len(found.open))} it is open."]
     names = ", ".join(
         name_of(o) + ("" if missing(o.largest) else f" (up to {size_in_points(o.largest)})")
         for o in found.open[:limit]
@@ -399,12 +434,15 @@ def cannot_tell(finding: Finding, limit: int = 5) -> list[str]:
         )
     if finding.blind:
         reference = loss_that_matters(finding.blind[0].reference)
-        lines.append(
-            f"Too few examples to find a loss of {reference} reliably: "
-            + _listed(
-                [f"{name_of(b)} ({count(b.n)} examples{needed(b)})" for b in finding.blind], limit
-            )
+        said = _listed(
+            [f"{name_of(b)} ({count(b.n)} examples{needed(b)})" for b in finding.blind], limit
         )
+        sizes = [b.n for b in finding.blind if b.n is not None]
+        if len(finding.blind) > MANY and sizes:
+            kinds = [b.kind for b in finding.blind]
+            parts = Parts(kinds.count("class"), kinds.count("group")).many
+            said = f"{parts} of {count(min(sizes))} to {count(max(sizes))} examples."
+        lines.append(f"Too few examples to find a loss of {reference} reliably: {said}")
     if finding.small:
         names = []
         for small in finding.small:
@@ -412,7 +450,15 @@ def cannot_tell(finding: Finding, limit: int = 5) -> list[str]:
             too_few = small.n is not None and small.reason.startswith("n < ")
             why = f"n = {count(small.n)} {small.reason[2:]}" if too_few else shown(small.reason)
             names.append(f"{name} ({why})")
-        lines.append(f"Not tested: {_listed(names, limit)}")
+        sizes = [small.n for small in finding.small if small.n is not None]
+        if len(names) > limit and sizes:  # a class of three leads no list
+            whose = [small.kind for small in finding.small]
+            parts = Parts(whose.count("class"), whose.count("group")).many
+            lines.append(
+                f"Not tested: {parts} of {count(min(sizes))} to {count(max(sizes))} examples."
+            )
+        else:
+            lines.append(f"Not tested: {_listed(names, limit)}")
     return lines
 
 
@@ -504,6 +550,11 @@ def _headline(standings: Sequence[Standing], n_variants: int) -> str:
     where = f" in {shown(first.finding.variant, NAME)}"
     overall = "" if change is None else points_interval(change.shift, change.low, change.high)
     known = change is not None and not missing(change.shift)
+    if change is not None and verdict.only_changes:
+        return (
+            f"{percent(change.compressed)} of predictions changed{where}; without labels nothing "
+            "is said about losses."
+        )
     if verdict.pays_more:
         most, payer = verdict.most, verdict.pays_more[0]
         said = f"{_begun(payer)} does worse than the rest, by {by_how_much(payer)}{where}"
@@ -528,6 +579,9 @@ def _headline(standings: Sequence[Standing], n_variants: int) -> str:
         said += "; no class or group is shown to lose more than the rest"
     elif n_variants > 1:
         said = f"No loss is shown in any of {count(n_variants)} variants"
+    elif not verdict.shifts and (change is None or missing(change.low)):
+        why = "" if verdict.reason is None else f" ({shown(verdict.reason)})"
+        said = f"A loss cannot be tested{where}{why}" + (f": overall {overall}" if known else "")
     else:
         said = f"No loss is shown{where}" + (f": overall {overall}" if known else "")
 

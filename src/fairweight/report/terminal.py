@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import zip_longest
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rich.console import Console, ConsoleOptions, Group, RenderableType, RenderResult
@@ -16,6 +18,7 @@ from fairweight.base.wording import counted, shown
 from fairweight.report.brief import Brief, Line
 from fairweight.report.gate import (
     deciding_bound,
+    decision,
     endpoints,
     headline,
     how_to_read,
@@ -60,7 +63,11 @@ def show(
         more = "" if verbose else " (-v for everything here)"
         console.print(Text.assemble((f"Report: {report}", "bold"), more), soft_wrap=True)
     if verdict is None:
-        console.print(Text("To decide by a policy: fairweight gate --init > policy.toml"))
+        folder = "" if report is None else f" {shlex.quote(str(Path(report).parent))}"
+        said = [f"To decide by a policy: fairweight gate --init{folder} > policy.toml"]
+        said += [f"Then: fairweight gate{folder} --policy policy.toml"] if folder else []
+        for line in said:
+            console.print(Text(line), soft_wrap=True)
 
 
 def five_lines(brief: Brief) -> Group:
@@ -167,6 +174,8 @@ def show_verdict(verdict: Verdict, console: Console, *, limit: int = 20) -> None
     if named is not None:
         console.print(Text(named))
     for variant in verdict.variants:
+        console.print(Text(decision(verdict, variant)))
+    for variant in verdict.variants:
         console.print(Text(standing(verdict, variant), style="bold"))
         grid = Table.grid(padding=(0, 2))
         grid.add_column(no_wrap=True)
@@ -175,8 +184,8 @@ def show_verdict(verdict: Verdict, console: Console, *, limit: int = 20) -> None
         for row in rows[:limit]:
             size = "" if row["n"] is None else f" (n = {count(row['n'])})"
             told = f"{subject(row)}{size}: {deciding_bound(row)}."
-            decision = row["decision"]
-            grid.add_row(Text(f"  {decision}", style=STYLES[decision]), Text(told))
+            outcome = row["decision"]
+            grid.add_row(Text(f"  {outcome}", style=STYLES[outcome]), Text(told))
         console.print(grid)
         if len(rows) > limit:
             console.print(Text(f"  {count(len(rows) - limit)} more (--json, --markdown)"))

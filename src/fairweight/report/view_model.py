@@ -38,6 +38,7 @@ from fairweight.report.numbers import (
 )
 from fairweight.report.sections import Section, section
 from fairweight.report.sentences import (
+    MANY,
     NAME,
     by_how_much,
     cannot_tell,
@@ -155,6 +156,7 @@ def mark(scale: Scale, change: Change, beside: float = math.nan) -> Mark | None:
 # Who pays over all variants: a few groups and classes, with limits and noise floors.
 
 MOST_PAYERS = 4  # classes, and groups, that are named
+WIDE = 3  # limits of the method so many times as wide as those of these models show nothing
 KINDS: tuple[Kind, ...] = ("group", "class")
 
 
@@ -210,6 +212,8 @@ def payer_row(
     if own is not None:
         ends = interval(own).partition(" ")[2]  # the shift itself is the same in both scopes
         beyond = f"yes: {ends}" if own.is_loss else f"not shown: {ends}".removesuffix(": ")
+        if not own.is_loss and own.high - own.low > WIDE * (change.high - change.low):
+            beyond = "cannot tell: members differ too much"
     verdict = standing.verdict
     extra = next((c for c in verdict.excesses if c.key == change.key), None)
     if extra is None or missing(extra.shift):
@@ -314,6 +318,7 @@ class Unseen:
     reference: str
     rows: tuple[UnseenRow, ...]
     left: int  # rows that are not shown here
+    others: str  # whether these have more or fewer of the examples needed
     bar: int = BAR
 
 
@@ -329,7 +334,8 @@ def _unseen(found: Sequence[Finding]) -> Unseen | None:
                 said.setdefault(line, []).append(shown(finding.variant, 40))
     if not merged and not said:
         return None
-    # Whoever is furthest from enough examples in some variant first: there a loss hides best.
+    # Whoever is furthest from enough examples in some variant first: there a loss hides best. Of
+    # many classes those would be the smallest, so whoever is nearest leads.
     there = {
         key: min(
             (b.n / b.n_needed for b in blinds if b.n is not None and 0 < b.n_needed < math.inf),
@@ -337,7 +343,8 @@ def _unseen(found: Sequence[Finding]) -> Unseen | None:
         )
         for key, blinds in merged.items()
     }
-    ordered = sorted(merged, key=lambda key: there[key])
+    many = len(merged) > MANY
+    ordered = sorted(merged, key=lambda key: -there[key] if many else there[key])
     rows = []
     for key in ordered[:MOST_UNSEEN]:
         blinds = merged[key]
@@ -362,6 +369,7 @@ def _unseen(found: Sequence[Finding]) -> Unseen | None:
         reference=loss_that_matters(merged[ordered[0]][0].reference) if ordered else "",
         rows=tuple(rows),
         left=max(0, len(ordered) - MOST_UNSEEN),
+        others="fewer" if many else "more",
     )
 
 

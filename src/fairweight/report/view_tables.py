@@ -32,7 +32,7 @@ from fairweight.report.numbers import (
     value_interval,
     value_of,
 )
-from fairweight.report.sentences import SIDES
+from fairweight.report.sentences import MOST_COLUMNS, NAME, SIDES, name_of
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -325,7 +325,7 @@ def finding_tables(finding: Finding, link: Link | None = None) -> dict[str, Show
     corrected = " p-values are not corrected." if finding.correction == "none" else ""
     strong = " Strong: limits below 0." if several else ""
     loses = _losses(finding, "loses", f"{IN_FAMILY}{corrected}{strong}", link)
-    tables = {"pays-more": more, "loses": loses}
+    tables = {"pays-more": more, "loses": loses, "columns": _columns(finding)}
     blind, small = finding.blind, finding.small
     if blind:
         tasks = any(b.task is not None for b in blind)
@@ -354,6 +354,51 @@ def finding_tables(finding: Finding, link: Link | None = None) -> dict[str, Show
         cut = cut_of(len(rows), len(small), RESULTS, "that come first")
         tables["small"] = ShownTable("Not tested", ("who", "n", "why"), rows, len(small), cut)
     return {key: table for key, table in tables.items() if table is not None}
+
+
+def _columns(finding: Finding) -> ShownTable | None:
+    """Whether the change differs by each of many columns: a row each, the clearest first."""
+    first, *_ = scopes = finding.verdicts
+    if len(first.columns) <= MOST_COLUMNS:
+        return None
+    tasks = any(column.task is not None for column in first.columns)
+    own = [{(c.kind, c.name, c.task): c for c in scope.columns} for scope in scopes]
+    rows = []
+    for column in sorted(first.columns, key=lambda c: 2.0 if missing(c.p) else c.p):
+        apart = first.apart(column)
+        did = ""
+        if apart and column.differs:
+            better = "better" if apart[0].gain > 0 else "worse"
+            did = f"{name_of(apart[0], NAME)} did {better} by {size_in_points(apart[0].shift)}"
+        cells = [
+            name_cell("class" if column.kind == "class" else column.name),
+            *([name_cell(column.task)] if tasks else []),
+        ]
+        for held in own:
+            here = held.get((column.kind, column.name, column.task))
+            why = "not known" if here is None else here.reason
+            known = here is not None and here.differs is not None
+            cells.append(
+                Cell(p_value(here.p, bare=True), finite(here.p), strong=bool(here.differs))
+                if known and here is not None
+                else Cell(NOTHING, None, why)
+            )
+        within = column.within_p
+        cells.append(Cell(did or NOTHING, did or None))
+        cells.append(
+            Cell(NOTHING if missing(within) else p_value(within, bare=True), finite(within))
+        )
+        rows.append(tuple(cells))
+    names = [f", {worded(SIDES[scope.scope], finding.members.kind).lower()}" for scope in scopes]
+    headings = (
+        "by",
+        *(["task"] if tasks else []),
+        *(f"p{name}" for name in (names if len(names) > 1 else [""])),
+        "who differs most from the rest",
+        "p among examples of one class",
+    )
+    note = f"Strong: the change differs (p of at most {finding.alpha:g})."
+    return ShownTable("Differences by column", headings, tuple(rows), len(rows), None, note)
 
 
 def _losses(
@@ -431,7 +476,8 @@ def size_cell(share: float) -> Cell:
 
 
 def _who(item: Change | Blind | Small, link: Link | None = None) -> Cell:
-    cell = name_cell("class " + item.name if item.kind == "class" else item.name)
+    name = item.label or item.name
+    cell = name_cell(f"class {name}" if item.kind == "class" else name)
     if link is None or isinstance(item, Small):
         return cell
     return replace(cell, link=link(item.kind, item.name, item.task))

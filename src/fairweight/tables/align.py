@@ -357,6 +357,19 @@ def _aligned(
     )
 
 
+def beside_outcomes(aligned: Aligned) -> Aligned | None:
+    """The same rows with the predictions that stand beside outcomes, without a label.
+
+    None where some model has none: then nobody knows whether a prediction changed.
+    """
+    if aligned.outcome is None or not all(member.answer for member in aligned.members):
+        return None
+    members = [
+        replace(m, prediction=str(m.answer), denominator=None, answer=None) for m in aligned.members
+    ]
+    return replace(aligned, members=tuple(members), outcome=None, has_label=False)
+
+
 def _as_right_or_wrong(request: Alignment, view: str, outcomes: Sequence[str]) -> str:
     """The view with outcomes that are 0 or 1 as whole numbers, like predictions."""
     made = request.workspace.name("aligned")

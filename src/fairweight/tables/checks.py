@@ -263,9 +263,11 @@ def refuse_without_classes(role: OutcomeRole | None, *, labelled: bool) -> None:
     """Refuse what asks which predictions are right, where there are numbers or no labels."""
     if role is not None and not role.binary:
         raise InputError(
-            f"'{role.name}' is a number, and this command needs to know which predictions are "
-            "right. Numbers can be audited, gated, counted and reported (fairweight audit, gate, "
-            "count, report); here give labels and predictions, or an outcome of 0 and 1."
+            f"'{role.name}' is a number, and this asks which predictions are right, how sure a "
+            "model was of them, or what was voted. Numbers can be audited, gated, counted, chosen "
+            "by and, one row per example, searched for slices and losses (fairweight audit, gate, "
+            "count, choose, explain, exemplars); here give labels and predictions, or an outcome "
+            "of 0 and 1."
         )
     if not labelled and role is None:
         raise InputError(

@@ -9,8 +9,10 @@ from typing import Any
 import pytest
 import torch
 
+from fairweight.data.dataset import Images
 from fairweight.errors import InputError
 from fairweight.lab.artifacts import load, save
+from fairweight.lab.compression.calibration import calibration_rows
 from fairweight.lab.compression.registry import spec_of
 from fairweight.lab.masks import sparsity
 from fairweight.lab.onnx_models import card_of, read_onnx
@@ -75,6 +77,29 @@ def test_a_second_compression_names_both(model: Path, tmp_path: Path) -> None:
     twice = compressed(once.path, tmp_path / "twice.onnx", "int8-dynamic")
     assert twice.card.variant == "global-magnitude-50-int8-dynamic"
     assert twice.card.parent == "global-magnitude-50:1"
+
+
+def test_a_name_alone_draws_its_calibration(
+    model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Folders of images come class by class; specs of studies keep the first ones, as stored."""
+    chosen: list[list[int]] = []
+
+    def watched(images: Images, spec: Any) -> Any:
+        rows = calibration_rows(images, spec)
+        chosen.append(rows.tolist())
+        return rows
+
+    monkeypatch.setattr("fairweight.lab.variants.calibration_rows", watched)
+    name = compress(model, "int8-static", out=tmp_path / "name.onnx")
+    compress(model, "int8-static", out=tmp_path / "again.onnx")
+    compressed(model, tmp_path / "spec.onnx", "int8-static")
+    assert name.card.variant == "int8-static"
+    drawn, again, first = chosen
+    assert drawn == again
+    assert first == list(range(100))
+    assert len(set(drawn)) == 100
+    assert max(drawn) > 200
 
 
 def test_int8_runs_and_is_asked_beside_its_parent(model: Path, dense: Made, tmp_path: Path) -> None:

@@ -49,11 +49,11 @@ def test_a_shift_is_in_points_and_its_simultaneous_limits_decide(
 ) -> None:
     row = {"group": "a", "n": 100, "shift": -0.02, "ci_low": -0.025, "ci_high": -0.015,
            "sim_low": limits[0], "sim_high": limits[1], "noise_floor": 0.005}  # fmt: skip
-    (made,) = shift_values([row], "group")
+    (made,) = shift_values([row], [row["group"]])
     assert (made["shift"], made["low"], made["high"]) == (-2.0, -2.5, -1.5)
     assert (made["floor_low"], made["floor_high"]) == (-0.5, 0.5)
     assert made["verdict"] == verdict
-    (bare,) = shift_values([row | {"noise_floor": float("nan")}], "group")
+    (bare,) = shift_values([row | {"noise_floor": float("nan")}], [row["group"]])
     assert (bare["floor_low"], bare["floor_high"]) == (None, None)
 
 

@@ -13,6 +13,7 @@ import pytest
 from fairweight.auditing.result import AuditResult
 from fairweight.auditing.schema import column_names
 from fairweight.report.figures import draw
+from fairweight.report.figures.own import by_effect
 
 from .specs import override_rows, spec_of, values_in, with_tables
 
@@ -202,3 +203,11 @@ def test_what_comes_back_by_unit_and_group(explained: AuditResult) -> None:
 def test_no_unit_has_numbers(explained: AuditResult) -> None:
     rows = explained.explanations["sensitivity"].assign(recovered=float("nan"))
     assert draw("FW-8", replace(explained, explanations={"sensitivity": rows})).reason
+
+
+def test_of_many_classes_the_largest_loss_stands_first() -> None:
+    """Those of three examples are not tested, and lead no chart."""
+    rows = [{"class": str(i), "shift": s, "status": "ok"} for i, s in enumerate((0.1, -0.3, 0.2))]
+    rows.append({"class": "few", "shift": -0.9, "status": "small_group: n < 10"})
+    assert by_effect(rows, 4) == rows
+    assert [row["class"] for row in by_effect(rows, 2)] == ["1", "2"]

@@ -236,7 +236,7 @@ def ranked_shifts(result, name, task):
     known = records(rows[rows["shift"].notna()].sort_values("shift", kind="stable"))
     if not known:
         return Absent("there is no group with a shift")
-    values = shift_values(known, "group")
+    values = shift_values(known, [row["group"] for row in known])
     return {
         "title": pair_title(result, name),
         "description": alt(n=len(values), worst=f"{values[0]['shift']:.1f}"),

@@ -12,7 +12,7 @@ import pytest
 from rich.console import Console
 
 from fairweight.auditing.gate.verdict import Verdict, decide
-from fairweight.report.gate import to_json
+from fairweight.report.gate import decision, to_json
 from fairweight.report.junit import verdict_to_junit
 from fairweight.report.markdown import verdict_to_markdown
 from fairweight.report.terminal import show_verdict
@@ -22,6 +22,7 @@ from ...auditing.decide.made_bounds import answers, line, made_audit
 
 POLICY = read_policy({"rule": [{"metric": "accuracy", "by": "group", "margin": 0.02, "min": 0.6}]})
 HOSTILE = "sex=<script>alert('x')</script> | `a` [b](c) & \"d\"\n\x1b[31m"
+MARGIN = read_policy({"rule": [{"metric": "accuracy", "by": "group", "margin": 0.02}]})
 
 
 def verdict(*names: str) -> Verdict:
@@ -55,6 +56,10 @@ def printed(made: Verdict, **options: Any) -> str:
 def test_the_terminal_leads_with_the_outcome_and_what_is_wrong(plain: Verdict) -> None:
     lines = printed(plain).splitlines()
     assert lines[0] == "Gate: FAIL (1 variant tried)"
+    assert lines.pop(1) == (
+        "int8 must not ship by this policy (accuracy of sex=Female: loss is at least 7.0 points; "
+        "limit 2)."
+    )
     assert lines[1] == "int8: fail (6 checks: 4 pass, 1 fail, 1 cannot tell)"
     # Six endpoints: 90 of 1,000 lost is at least 0.0706 at 5 % / 6; of 120, one lost is at most
     # 0.0364 and 119 right are at least 0.9637.
@@ -75,6 +80,22 @@ def test_the_terminal_gets_no_escape_sequences_and_no_markup(hostile: Verdict) -
     text = printed(hostile)
     assert "\x1b" not in text
     assert "[red]Male[/red]" in text
+
+
+def test_one_sentence_says_whether_a_variant_may_ship() -> None:
+    """Lost are none, one or 90 of 1,000, or one of 120: below 2 points, above, or open."""
+
+    def said(lost: int, n: int) -> str:
+        made = decide(made_audit(answers(n, lost, 0, group="sex=Male")), MARGIN)
+        return decision(made, "int8")
+
+    assert said(0, 1000) == "int8 may ship by this policy: its check passes."
+    assert said(90, 1000).startswith(
+        "int8 must not ship by this policy (accuracy of sex=Male: loss is at least "
+    )
+    assert said(1, 120).startswith(
+        "It is not shown that int8 may ship: 1 of 1 check cannot be decided."
+    )
 
 
 def test_the_number_of_variants_tried_is_printed() -> None:

@@ -97,7 +97,7 @@ def _numbers(c: Comparison, entry: Metric, kind: str) -> Iterator[Built]:
     chosen = groupings_of(c, kind)
     if not chosen:
         return
-    family = joined([_ratio_family(c, entry, grouping, kind) for grouping in chosen])
+    family = joined([ratio_family(c, entry, grouping, kind) for grouping in chosen])
     if not c.one_pair:
         assert family.members is not None
         about = context(c.retraining, difference(family.members))
@@ -133,7 +133,7 @@ class UnitTotals:
             return 1.0
         both = []
         for part in parts:
-            here, there = (side.influence() for side in (part.rows, part.others))
+            here, there = (side.influence_or_0() for side in (part.rows, part.others))
             squares = part.rows.product_of(here, here) + part.others.product_of(there, there)
             both.append((squares if part.together is None else part.together,
                          squares if part.apart is None else part.apart))  # fmt: skip
@@ -227,7 +227,7 @@ def unit_totals(c: Comparison, code: NDArray[np.int64], n_rows: int) -> UnitTota
     if not partial.any():
         return UnitTotals(rows, rest)
 
-    of_rows, of_rest = rows.influence(), rest.influence()
+    of_rows, of_rest = rows.influence_or_0(), rest.influence_or_0()
     here, there = (of_rows[:, e.row] * own).sum(axis=0), (of_rest[:, e.row] * left).sum(axis=0)
     # Of clusters without a part in the row all is outside.
     as_rest = (of_rest[:, e.row] * whole[:, e.unit]).sum(axis=0)
@@ -272,7 +272,7 @@ def shifts_of(c: Comparison, totals: Sequence[RatioSums], rho: float = 1.0) -> R
 SKEWED, FEW_EXAMPLES = 1.0, 300  # beyond this skewness, below so many examples: no verdict
 
 
-def _ratio_family(c: Comparison, entry: Metric, grouping: Grouping, kind: str) -> Family:
+def ratio_family(c: Comparison, entry: Metric, grouping: Grouping, kind: str) -> Family:
     """Ratios of sums in the levels of one column."""
     cube, held = c.cube, pair_sums(c)
     assert cube.outcome is not None

@@ -143,7 +143,7 @@ def task_mean_rows(
     why = np.array(["not_estimable: no mean over tasks"], dtype=object)
     place = slots_of(together, together.whole, "overall")
     for entry in metrics():
-        if entry.name not in present and entry.kind != "outcome":
+        if entry.name not in present and entry.kind != "outcome" and not entry.only_unlabelled:
             plain = replace(entry, aggregation="seeds_first")  # nothing is averaged here
             absent = Estimand(plain, place, sizes(together, together.whole), None, why)
             blocks += drawn_rows(together, [(absent, None)])

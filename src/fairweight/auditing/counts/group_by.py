@@ -85,6 +85,8 @@ def vector_classes(vector: Floats, aligned: Aligned, labels: tuple[str, ...]) ->
     """The class of each entry of a score vector: as named, or the labels in their order."""
     length = vector.shape[2]
     named = aligned.score_classes
+    if not aligned.has_label:  # nothing needs to be found by its name
+        return named or tuple(map(str, range(length)))
     if named is None:
         if length != len(labels):
             raise InputError(

@@ -130,6 +130,26 @@ class RatioSums:
     def _sum(self, **powers: int) -> Floats:
         return self.products[..., POSITION[tuple(powers.get(v, 0) for v in VARIABLES)]]
 
+    def influence(self, rho: float = 1.0) -> Floats:
+        """(4, rows): what a unit's variables add to R_c − ρ R_b of each row."""
+        with np.errstate(invalid="ignore", divide="ignore"):
+            base, grown = self._sum(den=1), self._sum(den_change=1)
+            total = base + grown
+            baseline = self._sum(num=1) / base  # less the centre
+            compressed = (
+                self._sum(num=1) + self._sum(num_change=1) - self.centre * grown
+            ) / total  # less the centre too
+            return np.stack([
+                1 / total - rho / base,
+                1 / total,
+                rho * baseline / base - compressed / total,
+                -(compressed + self.centre) / total,
+            ])  # fmt: skip
+
+    def squares(self, of: RatioSums) -> Floats:
+        """Σ over the units of these sums of the squares of what they would add to other rows."""
+        return self._form(of.influence(), 2)
+
     def moments(self, rho: float = 1.0) -> RatioMoments:
         """The shift R_c − ρ R_b, and second and third moments of what units contribute to it."""
         with np.errstate(invalid="ignore", divide="ignore"):
@@ -140,12 +160,7 @@ class RatioSums:
                 self._sum(num=1) + self._sum(num_change=1) - self.centre * grown
             ) / total  # less the centre too
             n = self.n
-            coefficients = (
-                n * (1 / total - rho / base),
-                n / total,
-                n * (rho * baseline / base - compressed / total),
-                -n * (compressed + self.centre) / total,
-            )
+            coefficients = n * self.influence(rho)
             second, third = (self._form(coefficients, order) for order in (2, 3))
             return RatioMoments(
                 n=n,
@@ -166,15 +181,9 @@ class RatioSums:
             made = made + k * self._sum(**{name: 1})
         return made
 
-    def influence(self) -> Floats:
-        """(4, rows): what a unit's variables add to the shift of a row; 0 where it has none."""
-        m, base, total = self.moments(), self.total("den"), self.total("den_compressed")
-        about_c, about_b = m.compressed - self.centre, m.baseline - self.centre
-        with np.errstate(invalid="ignore", divide="ignore"):
-            made = np.stack([
-                1 / total - 1 / base, 1 / total, about_b / base - about_c / total,
-                -m.compressed / total,
-            ])  # fmt: skip
+    def influence_or_0(self) -> Floats:
+        """`influence` on the shift of each row, 0 where a row has no shift."""
+        made = self.influence()
         return np.where(np.isfinite(made).all(axis=0), made, 0.0)
 
     def product_of(self, one: Sequence[float] | Floats, other: Sequence[float] | Floats) -> Floats:
@@ -185,7 +194,7 @@ class RatioSums:
             made = made + one[i] * other[j] * self.products[..., POSITION[exponents]]
         return made
 
-    def _form(self, coefficients: tuple[Floats, ...], order: int) -> Floats:
+    def _form(self, coefficients: Floats, order: int) -> Floats:
         """Σ (c · v)^order over units, from the sums of products of that order."""
         made = np.zeros_like(self.n)
         for place, exponents in enumerate(EXPONENTS):

@@ -150,10 +150,10 @@ def percent_interval(row: Row, side: str) -> str:
     return f"{100 * real(row[side]):.1f}{ends}"
 
 
-def shift_values(rows: Sequence[Row], by: str) -> list[Row]:
+def shift_values(rows: Sequence[Row], names: Sequence[str]) -> list[Row]:
     """Shifts of classes or groups in points, with both intervals and what they say together."""
     made = []
-    for name, row in zip(labels([row[by] for row in rows]), rows, strict=True):
+    for name, row in zip(names, rows, strict=True):
         floor = value(row["noise_floor"], 100)
         made.append(
             {

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from itertools import product
 from typing import TYPE_CHECKING
 
 from fairweight.auditing.result import at_task, is_ok, records, select
+from fairweight.auditing.schema import Status
 from fairweight.base.wording import missing, real, shown, text
 from fairweight.report.figures.forms.bars import IN, OUT, member_panel, probability_bars
 from fairweight.report.figures.forms.encoding import colors, layer, names, numbers, quantitative
@@ -48,6 +50,24 @@ PLURAL = {"class": "classes", "group": "groups"}
 # --- shifts and members --------------------------------------------------------------------------
 
 
+def by_effect(rows: list[Row], limit: int) -> list[Row]:
+    """All rows in their order; of more than fit, the largest shifts, the largest loss first.
+
+    Those that were not tested are left out then: a class of three examples leads no chart.
+    """
+    if len(rows) <= limit:
+        return rows
+    tested = [row for row in rows if Status.of(row["status"]).ok] or rows
+    kept = largest(tested, [abs(row["shift"]) for row in tested], limit)
+    return sorted(kept, key=lambda row: row["shift"])
+
+
+def named(result: AuditResult, by: str, names: Sequence[str]) -> list[str]:
+    """Names on an axis: of classes their own, where the labels are codes."""
+    known = result.provenance.options.get("class_names") or {} if by == "class" else {}
+    return labels([known.get(name, name) for name in names])
+
+
 @figure("FW-1")
 def shifts(result: AuditResult, name: str, task: Name) -> Drawn:
     limit = 40  # rows per panel that a reader can still tell apart
@@ -60,9 +80,10 @@ def shifts(result: AuditResult, name: str, task: Name) -> Drawn:
         known = records(rows[rows["shift"].notna()])
         if not known:
             continue
-        kept = largest(known, [abs(row["shift"]) for row in known], limit)
+        kept = by_effect(known, limit)
         said.append(selection(len(kept), len(known), PLURAL[by]))
-        panels.append((shift_values(kept, by), f"{metric} by {by}, points"))
+        who = named(result, by, [row[by] for row in kept])
+        panels.append((shift_values(kept, who), f"{metric} by {by}, points"))
     if not panels:
         return Absent("there is no class or group with a shift")
     drawn = [v for values, _ in panels for v in values]
@@ -93,10 +114,10 @@ def scopes(result: AuditResult, name: str, task: Name) -> Drawn:
         known = [row for row in records(model[model["shift"].notna()]) if row[by] in limits]
         if not known:
             continue
-        kept = largest(known, [abs(row["shift"]) for row in known], limit)
+        kept = by_effect(known, limit)
         said.append(selection(len(kept), len(known), PLURAL[by]))
         values = []
-        for who, own in zip(labels([row[by] for row in kept]), kept, strict=True):
+        for who, own in zip(named(result, by, [row[by] for row in kept]), kept, strict=True):
             for scope, row in zip(SCOPES, (own, limits[own[by]]), strict=True):
                 floor = value(row["noise_floor"], 100)
                 low, high = real(row["sim_low"]), real(row["sim_high"])
@@ -147,9 +168,9 @@ def members(result: AuditResult, name: str, task: Name) -> Drawn:
         rows = rows[rows["shift"].notna() & rows[by].isin(own[by])]
         if rows.empty:
             continue
-        kept = largest(rows[by].tolist(), rows["shift"].abs().tolist(), limit)
+        kept = [row[by] for row in by_effect(records(rows, (by, "shift", "status")), limit)]
         said.append(selection(len(kept), len(rows), PLURAL[by]))
-        who = dict(zip(kept, labels(kept), strict=True))
+        who = dict(zip(kept, named(result, by, kept), strict=True))
         found = records(own[own[by].isin(kept)], ("variant", "seed", by, "value"))
         points = [
             {
@@ -197,7 +218,7 @@ def confusion_change(result: AuditResult, name: str, task: Name) -> Drawn:
     in_order = [c for c in result.classes if c in sizes.index]
     kept = largest(in_order, [float(sizes[c]) for c in in_order], limit)
     places = {c: i for i, c in enumerate(kept)}
-    texts = labels(kept)
+    texts = named(result, "class", kept)
     cells: dict[tuple[int, str], float] = {}
     for (true, given), points in zip(change.index.tolist(), change.tolist(), strict=True):
         if true not in places:

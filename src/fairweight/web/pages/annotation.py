@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import shlex
 from collections import Counter
 from dataclasses import dataclass
 from typing import Annotated, Any
@@ -26,6 +27,7 @@ from fairweight.tables.annotations import (
     to_csv,
 )
 from fairweight.web.cards import Given
+from fairweight.web.items import requested
 from fairweight.web.page import PROBLEMS, OfItem, OfSite, add_page
 from fairweight.web.pages.examples import place_of
 from fairweight.web.problems import Problem
@@ -34,6 +36,7 @@ from fairweight.web.security import CSRF_HEADER
 from fairweight.web.site import Site
 
 RECENT = 50
+LABELS = ("--labels", "annotations.csv", "--budget", "1")
 
 
 @dataclass(frozen=True)
@@ -83,6 +86,7 @@ class AnnotationsPage:
     n_without: int
     recent: list[Row]
     export: str
+    overrides: str  # the command that uses every label
 
 
 def progress(site: OfSite, item: OfItem) -> AnnotationsPage:
@@ -101,6 +105,8 @@ def progress(site: OfSite, item: OfItem) -> AnnotationsPage:
                 shown(found.reason),
             )
         )  # fmt: skip
+    asked = None if item.audit_json is None else requested(item.audit_json)
+    tables = ["PREDICTIONS"] if asked is None else asked.arguments()
     recent = []
     for row in reversed(rows[-RECENT:]):
         link = of_item(item.key, "example", id=row.example_id, task=row.task or None)
@@ -117,6 +123,7 @@ def progress(site: OfSite, item: OfItem) -> AnnotationsPage:
         n_without=labels.n_without,
         recent=recent,
         export=of_item(item.key, "annotations.csv"),
+        overrides=shlex.join(["fairweight", "mitigate", "overrides", *tables, *LABELS]),
     )
 
 

@@ -445,6 +445,7 @@ def _completed(result: AuditResult, away: Mapping[tuple[str, str], int]) -> Audi
         baseline=result.baseline,
         variants=result.variants,
         groupings=result.groupings,
+        names_task=bool(result.tasks),
     )
     try:
         made = run(cube, request, variants_table=result.variants_table)

@@ -88,6 +88,7 @@ class AuditRequest:
     notes: tuple[str, ...] = ()
     inputs: tuple[dict[str, Any], ...] = ()
     test_set: str | None = None  # its fingerprint, where it was asked for
+    names_task: bool = False  # whether rows name the only task there is
 
     def to_json(self) -> dict[str, Any]:
         """What is stored with the audit: the tables and the statistics that were asked for."""
@@ -117,7 +118,7 @@ def run(
     lineage = parents_in(variants_table)
     # A leak comes first: the terminal shows only some notes.
     notes = leak_notes(leaks(variants_table, request.variants))
-    if len(cube.tasks) == 1:  # its mean over tasks would say everything twice
+    if len(cube.tasks) == 1 and not request.names_task:  # its mean over tasks would say everything twice
         only = cube.tasks[0]
         notes.append(f"There is one task, '{only}', so results do not name it.")
         if training is not None and "task" in training:
@@ -511,6 +512,7 @@ def audited(
     explain: ExplainRequest | None = None,
     command: str | None = None,
     progress: Progress | None = None,
+    names_task: bool = False,
 ) -> AuditResult:
     """Audit prediction tables, or cubes.
 
@@ -520,6 +522,9 @@ def audited(
         Which examples and why: what to look for beyond the audit.
     command
         The command as it was typed, for the report.
+    names_task
+        Name the task in every row even where there is one alone, for rows that are read beside
+        those of other audits.
     """
     report = progress or silent
     if tables.repeat is not None:
@@ -545,6 +550,7 @@ def audited(
             notes=aligned.notes,
             inputs=provenance(aligned.inputs),
             test_set=known,
+            names_task=names_task,
         )
         predictions = beside_outcomes(aligned)
         result = run(

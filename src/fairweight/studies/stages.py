@@ -128,6 +128,7 @@ def audit(
         options,
         explain=explain,
         progress=lambda words, done, total: context.progress(done, total, words),
+        names_task=True,  # one attribute alone stands beside the same one of others
     )
     save(result, folder)
     draw_all(result, spec["figures"], result.variants, folder / "figures")

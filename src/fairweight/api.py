@@ -8,6 +8,7 @@ from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from fairweight.auditing.counts.cube import compact, summed
 from fairweight.auditing.counts.cube_file import read_cubes, write_cube
 from fairweight.auditing.counts.group_by import count as count_view
 from fairweight.auditing.vocabulary import Vocabulary, joined, of_answers, of_cube
@@ -537,6 +538,7 @@ def count(
             if progress is not None:
                 progress("counting", 0, 1)
             cube, groupings = as_asked(count_view(aligned), aligned.groupings, tables)
+            cube = compact(summed(cube, aligned.baseline))
             if cube.has_classes:
                 of_cube(cube).check(aligned.baseline, force=tables.force)
             left_out = write_cube(

@@ -12,7 +12,7 @@ from tests.fuzz.cases import COMMANDS, Case, case, options_of
 from tests.fuzz.defects import DEFECTS, Defect, put_back
 from tests.fuzz.harness import Outcome, command_line, run_case
 
-CASES, CHUNK = 40, 20
+CASES, CHUNK = 200, 20
 MANY, MANY_CHUNK = 5_000, 250
 LOOKED_AT = 4_000  # cases whose command lines are drawn, not run
 LEAST_SUCCEEDING = 0.40

@@ -109,7 +109,8 @@ LISTED: tuple[Table, ...] = (
                                     and then averages, `rates_first` averages rates and then
                                     computes, `pairs` averages over pairs of members
         n                   whole   distinct examples in the denominator
-        n_clusters          whole   clusters among them, with `--cluster`
+        n_clusters          whole   clusters among them, with `--cluster`; of two columns that with
+                                    fewer of them
         n_seeds_baseline    whole   members of the baseline
         n_seeds_compressed  whole   members of the compressed variant
         baseline            number  the metric in the baseline (missing for comparison metrics)

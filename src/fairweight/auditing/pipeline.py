@@ -39,7 +39,7 @@ from fairweight.auditing.compare.simultaneous import Signs, draw_signs
 from fairweight.auditing.compare.task_mean import task_mean_rows
 from fairweight.auditing.compare.variant import Compared, compare
 from fairweight.auditing.counts.confusion import confusion, data_table, left_out_table
-from fairweight.auditing.counts.cube import Cube, compact, of_positions
+from fairweight.auditing.counts.cube import Cube, compact, of_positions, summed
 from fairweight.auditing.counts.cube_file import read_cubes
 from fairweight.auditing.counts.group_by import count, has_scores, of_cells, of_rows, training_table
 from fairweight.auditing.counts.groupings import chosen_groupings, resolve_positive
@@ -136,6 +136,7 @@ def run(
     asked = request.tables.positive
     progress("random signs", 0, 1)
     signs = draw_signs(cube, request.baseline, request.variants, request.groupings, request.options)
+    cube = compact(summed(cube, request.baseline))  # only signs need the numbers of a pair
     made: list[Compared] = []
     steps = len(tasks) * len(request.variants)
     done = 0
@@ -159,7 +160,12 @@ def run(
             )
             done += 1
     blocks = [b for part in made for b in part.blocks]
-    if cube.tasks and cube.outcome is not None:
+    if cube.tasks and cube.second_unit is not None:
+        notes.append(
+            "No mean over tasks: it is not estimable with two cluster columns. Give one --cluster "
+            "(cluster=) to have it."
+        )
+    elif cube.tasks and cube.outcome is not None:
         for variant in request.variants:
             parts = [part for part in made if part.variant == variant]
             shared = cube.n_examples < cube.count.sum()  # tasks have examples in common
@@ -292,7 +298,7 @@ def _compare(
     positive: int | None,
     training: TrainingCounts | None,
     parents: Parents,
-    signs: Signs,
+    signs: Signs | None,
     fixed_side: str | None,
 ) -> Compared:
     """All rows of one variant on one task, those of scores too."""
@@ -417,6 +423,13 @@ def _closing_notes(
                 f"{shlex.quote(part.label_classes[-1])} (positive=)."
             )
             break
+    common = {*cube.unit_names} & {*cube.second_unit_names}
+    if common:
+        notes.append(
+            f"{len(common):,} clusters have the same name in both cluster columns. Examples are "
+            "bound by the name in one column or the other, not across: if one person stands in "
+            "both, limits are too narrow by what such examples share."
+        )
     for column in cube.columns:
         if None in column.values:
             missing = int(cube.count[column.code == column.values.index(None)].sum())
@@ -483,7 +496,8 @@ def _closing_notes(
 
 # What a cube cannot be asked any more.
 OF_TABLES = ("cluster", "weight", "examples", "train", "task", "predictions", "scores", "count",
-             "query", "log_tasks", "log_filter", "allow_different", "score_threshold")  # fmt: skip
+             "outcome", "better", "denominator", "range", "repeat", "query", "log_tasks",
+             "log_filter", "allow_different", "score_threshold")  # fmt: skip
 
 # Ids of more rows are read for a fingerprint of the test set only where there is a policy: a
 # million takes 0.6 s, as long as the audit of them.
@@ -609,6 +623,12 @@ def read_chosen_cubes(paths: Sequence[str], tables: TableSpec) -> tuple[Cube, st
     names = list(dict.fromkeys(member.variant for member in cube.members))
     if baseline not in names:
         raise UnknownNameError("The baseline", baseline, names)
+    if baseline != stored and cube.outcome is not None and cube.outcome.sums is not None:
+        raise InputError(
+            f"The cube holds sums of changes from '{stored}', so '{baseline}' cannot be its "
+            f"baseline; count the table again with --baseline {shlex.quote(baseline)}, or leave "
+            "--baseline out."
+        )
     if tables.groups is not None:
         groupings = chosen_groupings(cube, tables.groups)
     cube, groupings = as_asked(cube, groupings, tables)

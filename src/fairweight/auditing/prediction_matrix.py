@@ -29,7 +29,7 @@ from fairweight.auditing.counts.group_by import (
 from fairweight.auditing.counts.groupings import resolve_positive
 from fairweight.errors import InputError, UnknownNameError
 from fairweight.tables.canonical import canonical, class_order
-from fairweight.tables.checks import refuse_without_classes
+from fairweight.tables.checks import refuse_two_clusters, refuse_without_classes
 from fairweight.tables.connection import literal, quote
 from fairweight.tables.spec import OutcomeRole
 
@@ -134,6 +134,7 @@ def from_aligned(
     role = None if aligned.outcome is None or aligned.outcome.binary else aligned.outcome
     if role is None or not numeric:
         refuse_without_classes(aligned.outcome, labelled=aligned.has_label)
+    refuse_two_clusters(crossed=aligned.has_second_cluster)
     if aligned.has_count:
         raise InputError(
             "A counted table (--count) has no single examples to look at; give a table with one "
@@ -239,6 +240,7 @@ def from_cube(cube: Cube, baseline: str, task: str | None = None) -> Answers:
     """The answers that were counted: every cell as often as it occurs, without identities."""
     role = None if cube.outcome is None else cube.outcome.role
     refuse_without_classes(role, labelled=cube.labelled)
+    refuse_two_clusters(crossed=cube.second_unit is not None)
     part = cube.of_task(task)
     code = _code_type(len(part.classes))
     repeated = np.repeat(np.arange(part.n_cells), part.count)

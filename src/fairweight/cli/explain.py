@@ -366,7 +366,14 @@ def _show_risks(found: Preflight, console: Console, out: str | None) -> None:
         else:
             console.print("Evidence: none, no study has tried this score. Cannot tell.")
         if level == "example":
-            console.print(_examples_at_risk(found, score))
+            table = listing("example", "label", "prediction", score.replace("_", " "))
+            most = found.examples.dropna(subset=[score])
+            most = most.sort_values(score, ascending=False, kind="stable").head(SHOWN)
+            for row in most.to_dict("records"):
+                task = "" if row["task"] is None else f" ({row['task']})"
+                cells = (f"{row['example_id']}{task}", str(row["label"]), str(row["prediction"]))
+                table.add_row(*cells, _digits(row[score]))
+            console.print(table)
         else:
             console.print(_parts_at_risk(found, level, score))
     for note in found.notes:
@@ -399,15 +406,6 @@ def _parts_at_risk(found: Preflight, level: str, score: str) -> Table:
         )
     if len(rows) > SHOWN:
         table.caption = f"{len(rows) - SHOWN:,} more: --out DIR writes all"
-    return table
-
-
-def _examples_at_risk(found: Preflight, score: str) -> Table:
-    table = listing("example", "label", "prediction", score.replace("_", " "))
-    held = found.examples.dropna(subset=[score]).sort_values(score, ascending=False, kind="stable")
-    for row in held.head(SHOWN).to_dict("records"):
-        name = row["example_id"] if row["task"] is None else f"{row['example_id']} ({row['task']})"
-        table.add_row(str(name), str(row["label"]), str(row["prediction"]), _digits(row[score]))
     return table
 
 

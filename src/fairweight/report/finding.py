@@ -686,8 +686,9 @@ def _predictions_changed(result: AuditResult, name: str, model: ScopeFinding) ->
     """The share of predictions that changed beside outcomes; NaN where outcomes alone are known."""
     if result.outcome is None:
         return math.nan
-    rows = at_task(select(result, name, "flips", "overall"), result, None)
-    shares = [real(row["compressed"]) for row in records(rows) if row["scope"] == "model"]
+    rows = rows_of(result, name, "flips", "overall", "model")
+    means = [row for row in rows if missing(row["task"])] or rows[:1]
+    shares = [real(row["compressed"]) for row in means]
     churn = math.nan if model.overall is None else model.overall.churn
     if not shares or (result.outcome.binary and not shares[0] > churn + 1e-12):
         return math.nan  # of outcomes that are 0 or 1 a flip may be one of the outcome

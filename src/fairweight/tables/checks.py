@@ -276,6 +276,16 @@ def refuse_without_classes(role: OutcomeRole | None, *, labelled: bool) -> None:
         )
 
 
+def refuse_two_clusters(*, crossed: bool) -> None:
+    """Refuse what draws or holds out whole clusters, where two columns bind examples."""
+    if crossed:
+        raise InputError(
+            "This command draws clusters whole, which clusters of two columns cannot be; give one "
+            "--cluster (cluster=), the one that binds more examples. fairweight audit, gate and "
+            "count take two."
+        )
+
+
 def refuse_too_many(examples: int) -> None:
     """An error where there are more examples than can be resampled."""
     if examples > MOST_EXAMPLES:

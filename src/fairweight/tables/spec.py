@@ -501,7 +501,8 @@ class TableSpec:
     )
     cluster: str | Sequence[str] | None = option(
         None,
-        "Examples that belong together (one person, one writer): resampled whole.",
+        "Examples that belong together (one person, one writer): resampled whole. Twice for the "
+        "two people of a pair: nothing is resampled then.",
         COLUMNS, "--cluster", "COL", _read_several, _write_several, repeated=True,
     )  # fmt: skip
     weight: str | None = option(None, "Sampling weight.", COLUMNS, "--weight", "COL")

@@ -31,6 +31,9 @@ from ..strategies import row
 from .made_populations import Population, audit, audit_with_seeds, population
 from .wider_by_hand import Raw, excess_limits, raw_of, shift_limits
 
+pytestmark = pytest.mark.usefixtures("few_metrics")
+MORE_METRICS = ("worst_group_shift", "heterogeneity")
+
 NAME = "wider of linearised t over {} and Tango on n_eff"
 ELSEWHERE = "; assumes losses clump here as elsewhere"
 

@@ -17,6 +17,18 @@ from ..strategies import closed, keyed, row
 # ---------------------------------------------------------------- tasks
 
 
+pytestmark = pytest.mark.usefixtures("few_metrics")
+MORE_METRICS = (
+    "bias_amplification",
+    "fpr",
+    "heterogeneity",
+    "kappa",
+    "precision",
+    "tcb",
+    "worst_group_shift",
+)
+
+
 def task_frame(n: int = 150, *, copies: bool = False) -> pd.DataFrame:
     rng = np.random.default_rng(30)
     groups = rng.choice(["F", "M"], n)

@@ -48,7 +48,7 @@ from fairweight.base.types import Progress
 from fairweight.errors import InputError
 from fairweight.specs.audit import AuditOptions
 from fairweight.tables.align import Aligned, align
-from fairweight.tables.checks import refuse_without_classes
+from fairweight.tables.checks import refuse_two_clusters, refuse_without_classes
 from fairweight.tables.spec import OutcomeRole, TableSpec, sources_of
 
 # What a choice is made on: counts of tables or of cubes, and what stands beside them.
@@ -91,6 +91,12 @@ def _counted(
     notes: Sequence[str] = (),
 ) -> ChoiceData:
     """The cube with how it is to be measured; classes and positives are checked."""
+    refuse_two_clusters(crossed=cube.second_unit is not None)
+    if cube.outcome is not None and cube.outcome.sums is not None:
+        raise InputError(
+            "The cube holds sums of an outcome over many examples, and choosing draws examples "
+            "again; give the table that it was counted from."
+        )
     said = [*notes, *cube.notes]
     if cube.outcome is None:
         refuse_without_classes(None, labelled=cube.labelled)

@@ -336,7 +336,7 @@ def _of_method(c: Comparison, estimand: Estimand, found: Replicated) -> Family:
     """Members drawn too, a two-way t, the wider of both, or the values alone."""
     why, observed = estimand.no_limits, by_unit(c, found)
     if not c.has_method or not _has_members(found):
-        reason = "no interval over members" if c.has_method else str(c.pairing.reason)
+        reason = "no interval over members" if c.has_method else str(c.no_method)
         state = _state(c, estimand, found.observed, found)
         state[(state == "ok") | few_changes(state)] = f"not_estimable: {reason}"
         return _family(c, estimand, found, found.observed, state, None)

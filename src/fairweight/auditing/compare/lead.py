@@ -44,21 +44,21 @@ class Tested:
     at: NDArray[np.intp]  # which of them these are
 
 
-def lead_table(compared: Sequence[Compared], signs: Signs, alpha: float) -> pd.DataFrame:
+def lead_table(compared: Sequence[Compared], signs: Signs | None, alpha: float) -> pd.DataFrame:
     """Limits and p of every confirmatory shift and excess that hold for all of them at once.
 
-    Scope `model`: the largest deviation of all under random signs. Scope `method`: Holm's steps,
-    limits at alpha / tests.
+    Scope `model`: the largest deviation of all under random signs. Scope `method`, and where signs
+    are not defined: Holm's steps, limits at alpha / tests.
     """
     parts: list[dict[str, Any]] = []
-    found = [*_of_rates(compared), *_of_means(signs)]
+    found = [*_of_rates(compared), *(() if signs is None else _of_means(signs))]
     for scope in ("model", "method"):
         tables = [table for table in found if table.scope == scope and len(table.at)]
         if not tables:
             continue
         p = np.concatenate([table.p for table in tables])
         number = int(np.isfinite(p).sum())
-        if scope == "model":
+        if scope == "model" and signs is not None:
             level = float(2 * ndtr(-signs.lead_z_star(alpha)))
             p_lead = adjusted(p, signs.lead)
         else:

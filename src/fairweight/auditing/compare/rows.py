@@ -13,6 +13,7 @@ from scipy.special import ndtr
 from fairweight.auditing.compare.bootstrap import drawn_family
 from fairweight.auditing.compare.closed_form import closed_rates
 from fairweight.auditing.compare.comparison import (
+    TWO_CLUSTERS,
     Comparison,
     Outcomes,
     event_outcomes,
@@ -20,6 +21,7 @@ from fairweight.auditing.compare.comparison import (
 )
 from fairweight.auditing.compare.estimands import Estimand, kept_by_baseline
 from fairweight.auditing.compare.estimate import (
+    FEW_CHANGED,
     FEW_DIVISORS,
     MANY_ROWS,
     Block,
@@ -31,6 +33,7 @@ from fairweight.auditing.compare.estimate import (
     few_changes,
     joined,
     limits_at,
+    limits_where,
     status,
     without_limits,
 )
@@ -115,7 +118,7 @@ class _Asked:
             state[(state == "ok") & np.isnan(family.compressed.value)] = "not_estimable: no weight"
             sized = np.asarray(state == "ok")
             if scope == "method" and not c.has_method:
-                state[sized] = f"not_estimable: {c.pairing.reason}"
+                state[sized] = f"not_estimable: {c.no_method}"
         # Random signs: drawn for right and wrong predictions whose rows share out the examples.
         draws, event = None, metric.event
         if scope == "model" and family.sums is not None and metric.kind == "outcome":
@@ -338,7 +341,36 @@ def drawn_rows(
     if not sum(len(estimand.slots) for estimand, _ in parts):
         return  # a column in which no example has a value has no levels
     for scope in ("model",) if c.one_pair else ("model", "method"):
-        yield build(c, joined([drawn_family(c, *part, scope) for part in parts]), scope)
+        family = joined([drawn_family(c, *part, scope) for part in parts])
+        yield build(c, undrawn(family) if c.crossed else family, scope)
+
+
+def undrawn(family: Family) -> Family:
+    """The values alone: whole clusters of two columns cannot be drawn again."""
+    assert family.status is not None
+    held = np.array([text == "ok" or FEW_CHANGED in text for text in family.status], dtype=bool)
+    nothing = np.full(len(family.n), np.nan)
+
+    def bare(estimate: Estimate | None) -> Estimate | None:
+        """Without limits at any level, so that a gate cannot tell."""
+        if estimate is None:
+            return None
+        p = None if estimate.p is None else nothing
+        return Estimate.closed(estimate.value, limits_where(nothing > 0, None), p)
+
+    compressed = bare(family.compressed)
+    assert compressed is not None
+    return replace(
+        family,
+        compressed=compressed,
+        baseline=bare(family.baseline),
+        shift=bare(family.shift),
+        excess=bare(family.excess),
+        status=np.where(held, f"not_estimable: {TWO_CLUSTERS}", family.status),
+        interval=None,
+        columns={name: nothing if name == "debiased" else values
+                 for name, values in family.columns.items()},
+    )  # fmt: skip
 
 
 # Classes in which the baseline makes no errors: CEV and SDE cannot use them, and must say so.

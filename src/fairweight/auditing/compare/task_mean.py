@@ -229,7 +229,7 @@ def _worst_shift(c: Comparison, accuracy: Drawn | None) -> list[Block]:
                 return np.fmin.reduce(low[:, usable], 1), np.fmin.reduce(high[:, usable], 1)
 
             known = bool(np.isfinite(limits(c.options.alpha)[0][0]))
-            why = c.pairing.reason
+            why = c.no_method
             reasons = [] if made.changed is None else made.changed.reasons()[usable].tolist()
             few = [reason for reason in reasons if reason is not None]
             if known and few:  # a level without limits may be the worst

@@ -15,12 +15,10 @@ from fairweight.auditing.metrics import metric as registered
 from fairweight.auditing.result import (
     Row,
     Scope,
-    at_task,
     power_of,
     records,
     row_ok,
     rows_of,
-    select,
     variant_of,
 )
 from fairweight.auditing.schema import Status

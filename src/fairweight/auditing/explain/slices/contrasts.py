@@ -314,7 +314,7 @@ class OutcomeHalf:
     @cached_property
     def products(self) -> Floats:
         """Products of single examples; of clusters they are made of their totals."""
-        return products_of(*self.values)
+        return products_of(self.values)
 
     @cached_property
     def changed(self) -> Floats:
@@ -392,10 +392,10 @@ class OutcomeHalf:
         sides = [gathered(values) for values in self.values]
         here, left, every = (np.stack([side[i] for side in sides]) for i in range(3))
         partial = (outside > 0).astype(np.float64)
-        whole_products = products_of(*every)
+        whole_products = products_of(every)
         inside = RatioSums(
             entry @ np.ones(key.size), entry @ (touched > 0).astype(float),
-            entry @ products_of(*here), examples, den,
+            entry @ products_of(here), examples, den,
         )  # fmt: skip
         outer = RatioSums(
             both.sum(axis=1)[population] - entry @ (1 - partial),
@@ -403,7 +403,7 @@ class OutcomeHalf:
             - entry @ ((touched + untouched > 0).astype(float) - (untouched > 0)),
             (both @ whole_products)[population]
             - entry @ (whole_products[whole_at.reshape(-1)]
-                       - products_of(*left) * partial[:, None]),
+                       - products_of(left) * partial[:, None]),
             rest(examples), rest(den),
         )  # fmt: skip
         # What a cluster adds to either side's shift: groups may vary inside clusters.

@@ -314,7 +314,7 @@ class OutcomeHalf:
     @cached_property
     def products(self) -> Floats:
         """Products of single examples; of clusters they are made of their totals."""
-        return products_of(*self.values)
+        return products_of(_variables(self.values))
 
     @cached_property
     def changed(self) -> Floats:
@@ -392,10 +392,10 @@ class OutcomeHalf:
         sides = [gathered(values) for values in self.values]
         here, left, every = (np.stack([side[i] for side in sides]) for i in range(3))
         partial = (outside > 0).astype(np.float64)
-        whole_products = products_of(*every)
+        whole_products = products_of(_variables(every))
         inside = RatioSums(
             entry @ np.ones(key.size), entry @ (touched > 0).astype(float),
-            entry @ products_of(*here), examples, den,
+            entry @ products_of(_variables(here)), examples, den,
         )  # fmt: skip
         outer = RatioSums(
             both.sum(axis=1)[population] - entry @ (1 - partial),
@@ -403,7 +403,7 @@ class OutcomeHalf:
             - entry @ ((touched + untouched > 0).astype(float) - (untouched > 0)),
             (both @ whole_products)[population]
             - entry @ (whole_products[whole_at.reshape(-1)]
-                       - products_of(*left) * partial[:, None]),
+                       - products_of(_variables(left)) * partial[:, None]),
             rest(examples), rest(den),
         )  # fmt: skip
         # What a cluster adds to either side's shift: groups may vary inside clusters.
@@ -420,12 +420,17 @@ class OutcomeHalf:
         return inside, outer, np.where(np.isfinite(factor), factor, 1.0)
 
 
+def _variables(values: Floats) -> Floats:
+    """The four variables of `intervals/ratio.py` from num_b, num_c, den_b, den_c."""
+    num_b, num_c, den_b, den_c = values
+    return np.stack([num_b, num_c - num_b, den_b, den_c - den_b])
+
+
 def _added(of: RatioSums, row: NDArray[np.int64], values: Floats) -> Floats:
     """What units with these totals add to the shift of their rows; 0 where it is undefined."""
-    num_b, num_c, den_b, den_c = values
-    parts = (num_b, num_c - num_b, den_b, den_c - den_b)
     with np.errstate(invalid="ignore"):  # a row without a rest
-        added = sum(c[row] * part for c, part in zip(of.influence(), parts, strict=True))
+        parts = zip(of.influence(), _variables(values), strict=True)
+        added = sum(c[row] * part for c, part in parts)
     return np.nan_to_num(np.asarray(added, dtype=np.float64))
 
 

@@ -4,8 +4,9 @@ PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
 # Work is spread over processes; threads inside each of them would only get in each other's way.
+# Each of hundreds of processes would compile the package again where Python may not write bytecode.
 WORKERS ?= 2
-ONE_THREAD := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1
+ONE_THREAD := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 PYTHONDONTWRITEBYTECODE=
 
 # Tests that need neither the lab nor peers to compare with.
 TEST_TOOLS := pytest pytest-xdist hypothesis polars httpx httpx2

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import gc
 import os
 from collections.abc import Iterator
 from pathlib import Path
@@ -49,6 +50,12 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
     return Scheduling(config, log)
 
 
+def pytest_collection_finish() -> None:
+    """Libraries and thousands of tests stay until the end: the collector need not look at them."""
+    gc.collect()
+    gc.freeze()
+
+
 @pytest.fixture(scope="session", autouse=True)
 def one_parser() -> Iterator[None]:
     """Build the parser of all commands once, which takes longer than many a command to run."""
@@ -57,24 +64,28 @@ def one_parser() -> Iterator[None]:
         yield
 
 
-# What tests of commands look at: a rate, one by class, a gap, a change, one from scores.
+# What tests of commands look at: a rate, one by class, gaps, changes, one of two classes alone, one
+# from scores.
 FEW_METRICS = (
     "accuracy", "recall", "group_gap", "worst_group", "flips", "harmful_flips", "cev", "cev_pp",
-    "ece",
+    "disparate_impact", "ece",
 )  # fmt: skip
 
 
 @pytest.fixture(scope="module")
-def few_metrics() -> Iterator[None]:
-    """Audits with rows of nine metrics, which take half the time, for a whole module.
+def few_metrics(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Audits with rows of ten metrics, which take half the time, for a whole module.
 
-    For tests of what is read, refused, written or decided. That an audit has every metric is
-    tested where metrics are (auditing/compare/test_estimate.py), and by `make same`.
+    For tests of what is read, refused, written or decided, and of estimators, which know a metric
+    by its kind. `MORE_METRICS` of the module are added. That an audit has every metric is tested
+    where metrics are (auditing/compare/test_estimate.py), and by `make same`.
     """
     from fairweight.auditing.metrics.registry import Metric, metrics
 
+    names = {*FEW_METRICS, *getattr(request.module, "MORE_METRICS", ())}
+
     def few() -> tuple[Metric, ...]:
-        return tuple(entry for entry in metrics() if entry.name in FEW_METRICS)
+        return tuple(entry for entry in metrics() if entry.name in names)
 
     with pytest.MonkeyPatch.context() as patch:
         for module in ("estimands", "flips", "scores", "variant"):

@@ -24,8 +24,9 @@ HEAD = (
     "# Outputs that others published\n\nCompressed models whose outputs their makers published, "
     "audited as they are. Nobody was asked, and nothing was run again. Made by "
     "`docs/results/field_page.py` from the files named; a shift is compressed minus baseline with "
-    "its 95 % interval, a group is listed where its excess over everybody else is shown (adjusted "
-    "p below 0.05 over the groups of its column).\n\n"
+    "its 95 % interval; “changed” is the share of examples to which the model gives another "
+    "prediction, which is not how many got worse. A group is listed where its excess over "
+    "everybody else is shown (adjusted p below 0.05 over the groups of its column).\n\n"
 )
 
 
@@ -40,8 +41,10 @@ class Published:
     query: str | None = None
 
 
-SCORED = {"id": "id", "variant": "arm", "outcome": "score", "better": "higher"}
-MATH = SCORED | {"outcome": "correct_simple", "baseline": "bf16", "groups": ["subject", "level"]}
+SCORED = {"id": "id", "variant": "arm", "outcome": "score", "better": "higher",
+          "prediction": "response"}  # fmt: skip
+MATH = SCORED | {"outcome": "correct_simple", "baseline": "bf16", "groups": ["subject", "level"],
+                 "prediction": "answer"}  # fmt: skip
 ALL = (
     Published(
         "MMLU, Llama-3.1-8B in fp16, q8_0 and q4_K_M",
@@ -49,14 +52,14 @@ ALL = (
         "occurrence is kept). As the file is, the audit refuses it and names the id.",
         "mmlu_ollama_fp16_q8_q4",
         SCORED | {"baseline": "fp16", "groups": ["subject"]},
-        f"SELECT * EXCLUDE task FROM data WHERE task = 'mmlu' {ONCE}",
+        f"SELECT * FROM data WHERE task = 'mmlu' {ONCE}",
     ),
     Published(
         "Extraction, the same models",
         "300 items with an F1 each.",
         "mmlu_ollama_fp16_q8_q4",
         SCORED | {"baseline": "fp16", "groups": []},
-        "SELECT * EXCLUDE task FROM data WHERE task = 'extraction'",
+        "SELECT * FROM data WHERE task = 'extraction'",
     ),
     Published(
         "LibriSpeech test-clean, Whisper large-v3 in F16, Q8_0, Q5_0 and Q4_0",
@@ -64,18 +67,17 @@ ALL = (
         "not the rate over all words. Speakers are clusters. Lower is better.",
         "whisper_large_v3_ggml_librispeech",
         {"id": "id", "variant": "arm", "outcome": "wer", "better": "lower", "baseline": "f16",
-         "cluster": "speaker", "groups": ["gender"]},
-        "SELECT * EXCLUDE task FROM data",
+         "cluster": "speaker", "groups": ["gender"], "prediction": "response"},
     ),
     Published(
         "MATH-500, R1-Distill-Qwen-1.5B in bf16 and 3 bits",
         "50 problems; our own match of the boxed answer.",
-        "math500_r1distill_3bit", MATH, "SELECT * EXCLUDE task FROM data WHERE model = 'r1d'",
+        "math500_r1distill_3bit", MATH, "SELECT * FROM data WHERE model = 'r1d'",
     ),
     Published(
         "MATH-500, DeepScaleR-1.5B in bf16 and 3 bits",
         "The same 50 problems.",
-        "math500_r1distill_3bit", MATH, "SELECT * EXCLUDE task FROM data WHERE model = 'dsr'",
+        "math500_r1distill_3bit", MATH, "SELECT * FROM data WHERE model = 'dsr'",
     ),
     Published(
         "Defect detection, CodeBERT: int8, int4, fp8, pruned, DistilBERT",
@@ -83,7 +85,6 @@ ALL = (
         "codebert_devign_compress",
         {"id": "id", "variant": "arm", "prediction": "pred", "baseline": "base", "groups": [],
          "unlabelled": True},
-        "SELECT id, arm, pred FROM data",
     ),
     Published(
         "ImageNet-X, ResNet-50 and three other networks",
@@ -101,10 +102,11 @@ def table(made: Any) -> list[str]:
     metric = made.overall["metric"].iloc[0]
     rows = made.overall[made.overall["metric"] == metric]
     groups = made.by_group[made.by_group["metric"] == metric]
+    changed = made.overall[made.overall["metric"] == "flips"].set_index("variant")["compressed"]
     lines = [
-        f"| variant | n | {metric}: baseline → compressed | shift | "
+        f"| variant | n | {metric}: baseline → compressed | shift | changed | "
         "groups that differ from the rest |",
-        "|---|---|---|---|---|",
+        "|---|---|---|---|---|---|",
     ]
     for _, row in rows.iterrows():
         own = groups[(groups["variant"] == row["variant"]) & (groups["excess_p_adjusted"] < 0.05)]
@@ -116,7 +118,8 @@ def table(made: Any) -> list[str]:
         if pd.isna(row["shift"]):
             value = f"[{row['ci_low']:.4f}, {row['ci_high']:.4f}]"
             lines.append(
-                f"| {row['variant']} | {row['n']:,} | {row['compressed']:.4f} {value} | — | — |"
+                f"| {row['variant']} | {row['n']:,} | {row['compressed']:.4f} {value} | — "
+                f"| {changed[row['variant']]:.4f} | — |"
             )
             continue
         limits = f"{row['shift']:+.4f} [{row['ci_low']:+.4f}, {row['ci_high']:+.4f}]"
@@ -124,7 +127,8 @@ def table(made: Any) -> list[str]:
             limits = f"{row['shift']:+.4f}, no limits: {row['status'].partition(': ')[2]}"
         lines.append(
             f"| {row['variant']} | {row['n']:,} | {row['baseline']:.4f} → {row['compressed']:.4f} "
-            f"| {limits} | {named or ('none shown' if len(groups) else '—')} |"
+            f"| {limits} | {changed[row['variant']]:.4f} "
+            f"| {named or ('none shown' if len(groups) else '—')} |"
         )
     return lines
 

@@ -32,9 +32,8 @@ from study_tables import (
     worst_individuals,
 )
 
-from fairweight.specs.claims import Claims, Part
-from fairweight.specs.printed import Cells, Column, Exhibit, Printed, PrintedRow
-from fairweight.studies.claims import NOT_RUN, Judged, Line, at_level, judged, level_name
+from fairweight.specs.claims import Cells, Claims, Exhibit, Part, Printed, PrintedColumn, PrintedRow
+from fairweight.studies.claims import NOT_RUN, ClaimLine, Judged, at_level, judged, level_name
 from fairweight.studies.claims_page import HOW, SCOPES, counted, summary, table, written
 from fairweight.studies.estimates import (
     Matched,
@@ -150,7 +149,7 @@ def together(*parts: Cells | None) -> Cells:
     return Cells(where=where, **{name: last(name) for name in names})  # type: ignore[arg-type]
 
 
-def cells_of(exhibit: Exhibit, column: Column, row: PrintedRow) -> Cells:
+def cells_of(exhibit: Exhibit, column: PrintedColumn, row: PrintedRow) -> Cells:
     """Where the run's value of a cell is; a column with a table of its own goes before the row."""
     own = column.run is not None and column.run.table is not None
     first, last = (row.run, column.run) if own else (column.run, row.run)
@@ -204,7 +203,7 @@ def side_by_side(exhibit: Exhibit, stored: Stored | None) -> tuple[list[str], li
     return lines, list(levels.values())
 
 
-def _paper(row: PrintedRow, number: int, column: Column) -> str:
+def _paper(row: PrintedRow, number: int, column: PrintedColumn) -> str:
     value = row.number(number)
     if value is not None:
         return f"{value:.{column.decimals}f}"
@@ -250,7 +249,7 @@ def name_shared_folders() -> None:
     os.environ.setdefault("FAIRWEIGHT_REAL", str(shared / "real"))
 
 
-def brief(line: Line, points: bool) -> str:
+def brief(line: ClaimLine, points: bool) -> str:
     """An estimate within a sentence: the number, and its interval in brackets."""
     found = line.estimate
     shape, times, unit = ("+.2f", 100, " points") if points else (".3g", 1, "")

@@ -8,6 +8,7 @@ from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from fairweight.auditing.counts.cube import compact, summed
 from fairweight.auditing.counts.cube_file import read_cubes, write_cube
 from fairweight.auditing.counts.group_by import count as count_view
 from fairweight.auditing.vocabulary import Vocabulary, joined, of_answers, of_cube
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
 
     from fairweight.auditing.choose.choice import Choice
     from fairweight.auditing.exemplars.exemplars import Exemplars
+    from fairweight.auditing.exemplars.largest_losses import LargestLosses
     from fairweight.auditing.explain.explanations import ExplainRequest
     from fairweight.auditing.gate.sample_size import Plan
     from fairweight.auditing.gate.verdict import Require, Verdict
@@ -279,7 +281,8 @@ def audit_table(
     repeat
         The column that tells repeated runs of one model apart; they are averaged.
     unlabelled
-        There are no labels: report how often predictions changed, and no more.
+        There are no labels: report how often predictions changed and, with class probabilities,
+        how far these lie apart (total variation, Kullback–Leibler, agreement on the first choice).
     missing
         "error" or "drop": what to do about examples that some variant lacks.
     drawn_limits
@@ -528,16 +531,20 @@ def count(
     if tables.groups is not None and are_distant(tables, LAZY):
         tables = counted_there(tables)
     suppress = SUPPRESS if suppress_small else 0
+    from fairweight.auditing.pipeline import as_asked
+
     if parts == 1 and ray is None:
         with align(tables) as aligned:
             if progress is not None:
                 progress("counting", 0, 1)
-            cube = count_view(aligned)
-            of_cube(cube).check(aligned.baseline, force=tables.force)
+            cube, groupings = as_asked(count_view(aligned), aligned.groupings, tables)
+            cube = compact(summed(cube, aligned.baseline))
+            if cube.has_classes:
+                of_cube(cube).check(aligned.baseline, force=tables.force)
             left_out = write_cube(
                 cube,
                 out,
-                groupings=aligned.groupings,
+                groupings=groupings,
                 baseline=aligned.baseline,
                 suppress=suppress,
                 key=unit_key,
@@ -560,7 +567,9 @@ def count(
             progress=progress,
         )
         cube, baseline, groupings = read_cubes([str(path) for path in cubes])
-        of_cube(cube).check(baseline, force=tables.force)
+        cube, groupings = as_asked(cube, groupings, tables)
+        if cube.has_classes:
+            of_cube(cube).check(baseline, force=tables.force)
     except InputError:  # other files have other parts: nothing here is of use to them
         if not begun:
             shutil.rmtree(place, ignore_errors=True)
@@ -659,8 +668,10 @@ def exemplars(
     dataset_options: Mapping[str, Any] | None = None,
     overwrite: bool = False,
     progress: Progress | None = None,
-) -> Exemplars:
+) -> Exemplars | LargestLosses:
     """Find the examples on which compressed models predict otherwise than dense ones.
+
+    Of outcomes that are numbers: the examples that lose most (`LargestLosses`, its frame `rows`).
 
     Parameters
     ----------
@@ -673,7 +684,7 @@ def exemplars(
     kinds
         "modal", "unanimous", "taxicab", "jaccard", "surrogate" (single pairs).
     percentiles
-        Cuts of the distance: 95 keeps the 5 % of examples that lie furthest apart.
+        Cuts of the distance: 95 keeps the 5 % of examples that lie furthest apart, or lose most.
     tie_rule
         Who wins equally many votes: "disjoint" (no common prediction), "max", "min", "negative",
         "random", "baseline".
@@ -688,6 +699,8 @@ def exemplars(
         Replace images too that fairweight did not write.
     """
     from fairweight.auditing.exemplars.exemplars import find, join
+    from fairweight.auditing.exemplars.largest_losses import join as join_losses
+    from fairweight.auditing.exemplars.largest_losses import largest_losses
     from fairweight.auditing.prediction_matrix import from_aligned, tasks_of
     from fairweight.report.images import images_of, shown_of, write_all_images
 
@@ -700,20 +713,30 @@ def exemplars(
         raise InputError("--dataset and --dataset-option need --images DIR.")
     with align(tables, further=True) as aligned:
         names = tasks_of(aligned)
+        numeric = aligned.outcome is not None and not aligned.outcome.binary
+        if numeric and (images is not None or fill is not None or tuple(kinds) != EXEMPLAR_KINDS):
+            raise InputError(
+                "--kind, --fill and --images are about predictions that differ; of numbers "
+                "(--outcome) the examples that lose most are found, by --percentile alone."
+            )
         positive = None if aligned.has_task else tables.positive
+        losses: list[LargestLosses] = []
         spoken: list[Vocabulary] = []
         parts: list[Exemplars] = []
         shown: list[Shown] = []
         for number, name in enumerate(names):  # one task in memory at a time
             if progress is not None:
                 progress("finding exemplars", number, len(names))
-            answers = from_aligned(aligned, name, positive=positive)
+            answers = from_aligned(aligned, name, positive=positive, numeric=True)
             for variant in variants or ():
                 if variant not in answers.variants:
                     raise UnknownNameError("Compressed variant", variant, answers.variants)
             if variants is not None:
                 kept = tuple(variant for variant in answers.variants if variant in variants)
                 answers = replace(answers, variants=kept)
+            if numeric:
+                losses.append(largest_losses(answers, percentiles=percentiles))
+                continue
             spoken.append(of_answers(answers))
             parts.append(
                 find(
@@ -728,6 +751,8 @@ def exemplars(
             )
             if images is not None:
                 shown += shown_of(parts[-1], answers, most_images, chosen.random_state)
+        if numeric:
+            return join_losses(losses)
         joined(spoken).check(aligned.baseline, force=tables.force)
         found = join(parts)
         if images is not None:

@@ -130,14 +130,19 @@ def same(left: AuditResult, right: AuditResult) -> None:
 def test_a_folder_and_a_document_read_back_as_the_same_audit(name: str, tmp_path: Path) -> None:
     made = AUDITS[name]()
     made.save(tmp_path / "audit")
-    for place in (tmp_path / "audit", tmp_path, tmp_path / "audit" / "audit.json"):
-        same(made.result, fw.load(place).result)
     (tmp_path / "whole.json").write_text(made.to_json())
     same(made.result, fw.load(tmp_path / "whole.json").result)
     again = fw.load(tmp_path / "audit")
+    same(made.result, again.result)
     again.save(tmp_path / "again")  # the cube is copied
     for file in (tmp_path / "audit" / "tables").iterdir():
         assert file.read_bytes() == (tmp_path / "again" / "tables" / file.name).read_bytes()
+
+
+def test_an_audit_is_found_in_the_folder_above_and_by_its_file(tmp_path: Path) -> None:
+    pair().save(tmp_path / "audit")
+    for place in (tmp_path, tmp_path / "audit" / "audit.json"):
+        same(pair().result, fw.load(place).result)
 
 
 @pytest.mark.parametrize("name", ["pair", "population", "tasks-clusters"])

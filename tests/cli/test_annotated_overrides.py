@@ -15,7 +15,7 @@ from fairweight.tables.annotations import Annotation, to_csv
 
 from .conftest import Run
 
-pytestmark = pytest.mark.usefixtures("few_metrics")
+pytestmark = pytest.mark.usefixtures("few_metrics", "no_page")
 
 FEW = ("--n-boot", "20", "--quiet")
 
@@ -50,7 +50,6 @@ def judged(row: dict[str, str], who: str) -> Annotation:
     return Annotation(example, verdict, label=label, annotator=who)
 
 
-@pytest.mark.usefixtures("no_page")
 def test_the_loop_from_exemplars_to_an_audit_of_overrides(run: Run) -> None:
     preds = table()
     preds.to_parquet("preds.parquet")
@@ -93,7 +92,6 @@ def test_the_loop_from_exemplars_to_an_audit_of_overrides(run: Run) -> None:
     assert Path("again/overrides.json").read_text() == Path("fixed/overrides.json").read_text()
 
 
-@pytest.mark.usefixtures("no_page")
 def test_a_budget_that_leaves_labels_out_says_so(run: Run) -> None:
     table().to_parquet("preds.parquet")
     rows = [Annotation(f"e{i}", "fine", label=str(i % 2), annotator="ann") for i in range(40)]

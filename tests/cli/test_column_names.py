@@ -17,7 +17,7 @@ from fairweight.tables.names import grouping_name, split_grouping, written_list
 
 from .conftest import FEW, Run, document, long_frame, value, wide_frame
 
-pytestmark = pytest.mark.usefixtures("few_metrics")
+pytestmark = pytest.mark.usefixtures("few_metrics", "no_page")
 
 COLUMNS = {  # name -> the column that it stands for
     "age, years": "age",

@@ -11,7 +11,7 @@ import pytest
 
 from .conftest import FEW, Run, document, numbers, process, same, value, wide_frame
 
-pytestmark = pytest.mark.usefixtures("few_metrics")
+pytestmark = pytest.mark.usefixtures("few_metrics", "no_page")
 
 GROUPS = ("--groups", "sex,age,sex*age")
 

@@ -11,7 +11,7 @@ import pytest
 
 from .conftest import Run, long_frame, wide_frame
 
-pytestmark = pytest.mark.usefixtures("few_metrics")
+pytestmark = pytest.mark.usefixtures("few_metrics", "no_page")
 
 PNG = b"\x89PNG\r\n\x1a\n"
 FRAMES = (

@@ -15,6 +15,7 @@ from fairweight.auditing.mitigate.mitigation import digests
 
 from .conftest import Run
 
+pytestmark = pytest.mark.usefixtures("no_page")
 FEW = ("--groups", "sex", "--n-boot", "20")
 
 

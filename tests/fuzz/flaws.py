@@ -164,6 +164,10 @@ def _measured_label(draft: Draft) -> None:
 
 def _correctness_as_prediction(draft: Draft) -> None:
     """`acc` instead of predictions: 0 and 1 beside class names."""
+    if any(
+        c.name == draft.roles["label"] and c.kind == "bool" for t in draft.tables for c in t.columns
+    ):
+        return  # beside numbers, truth values are numbers
     for table in draft.tables:
         for name in _predicted(draft):
             if name in table.names:

@@ -21,6 +21,7 @@ import pyarrow.parquet as pq
 from tests.fuzz.cases import COMMANDS, Case, Step, options_of
 from tests.fuzz.files import Style, Table
 from tests.fuzz.oracle import Expected, Key, Meaning, canonical, expected, level_name
+from tests.fuzz.outcomes import Place, sums
 
 from fairweight.base.fields import options_of as described
 from fairweight.tables.names import written_list
@@ -93,7 +94,7 @@ def _accuracies(results: Iterable[dict[str, Any]]) -> Found:
 
 def audit(folder: Path, step: Step, truth: Expected, case: Case) -> list[str]:
     """audit.json: accuracy overall, by class and by group; the command as it was typed."""
-    place = folder / step.out
+    place, truth = folder / step.out, _only_task(truth)
     made = json.loads((place / "audit.json").read_text(encoding="utf-8"))
     small = any("--suppress-small" in step.words for step in case.steps)
     found = _accuracies(_rows(place, "results"))
@@ -121,6 +122,18 @@ def audit(folder: Path, step: Step, truth: Expected, case: Case) -> list[str]:
     if case.page and step is case.steps[0]:
         problems += _page(folder / step.out / "report.html", step)
     return problems
+
+
+def _only_task(truth: Expected) -> Expected:
+    """What an audit should hold: the only task has no name there."""
+    tasks = {key[1] for key in truth.rows} - {None}
+    if len(tasks) != 1:
+        return truth
+    unnamed = {
+        (v, None, by, name): held for (v, task, by, name), held in truth.rows.items() if task
+    }
+    required = {(v, None, by, name) for v, _, by, name in truth.required}
+    return replace(truth, rows={**truth.rows, **unnamed}, required=required)
 
 
 def _rows(audit: Path, table: str) -> list[dict[str, Any]]:
@@ -380,7 +393,75 @@ def report(folder: Path, step: Step, truth: Expected, case: Case) -> list[str]:
         return []
     made = json.loads(path.read_text(encoding="utf-8"))
     small = "--suppress-small" in case.steps[0].words
-    return compared(_accuracies(made["results"]), truth, small=small)
+    return compared(_accuracies(made["results"]), _only_task(truth), small=small)
+
+
+# --- without classes: the reading of tests/fuzz/outcomes.py -----------------------------------
+
+
+def outcomes(folder: Path, step: Step, truth: Any, case: Case) -> list[str]:
+    """Ratios of sums, or shares of changed predictions, overall and by group, of every task."""
+    rows = sums(truth, folder)
+    problems = []
+    told: set[tuple[str, Place]] = set()
+    for row in _rows(folder / step.out, "results"):
+        if row["metric"] != truth.metric or row["scope"] != "model":
+            continue
+        if truth.task and row["task"] is None:
+            continue  # the mean over tasks
+        by = "group" if row["by"] == "intersection" else row["by"]
+        place: Place = (row["task"], by, row["group"])
+        found = rows.get(place)
+        if found is None:
+            problems.append(f"a row of {place}, which nothing is in")
+            continue
+        told.add((row["variant"], place))
+        if row["n"] != found.n:
+            problems.append(f"{place}: {row['n']} examples where there are {found.n}")
+        if truth.kind == "unlabelled":
+            pairs = [("compressed", found.changed[row["variant"]] / found.weight)]
+        else:
+            pairs = [("baseline", found.ratio(truth.baseline)),
+                     ("compressed", found.ratio(row["variant"]))]  # fmt: skip
+            pairs.append(("shift", pairs[1][1] - pairs[0][1]))
+        problems += [
+            f"{row['variant']} {place}: {name} {row[name]} where {value} is right"
+            for name, value in pairs
+            if not same(row[name], value)
+        ]
+    absent = [(v, place) for v in truth.variants for place in rows if (v, place) not in told]
+    if absent:
+        problems.append(f"{len(absent)} rows are not there, such as {absent[0]}")
+    return problems
+
+
+def chosen_outcome(folder: Path, step: Step, truth: Any, case: Case) -> list[str]:
+    """choice.json: the ratio of every variant, and the best of them first."""
+    if truth.kind != "number" or truth.task:
+        return []
+    made = json.loads((folder / step.out / "choice.json").read_text(encoding="utf-8"))
+    whole = sums(truth, folder)[None, "overall", None]
+    problems = [
+        f"{row['variant']}: {row['value']} where {whole.ratio(row['variant'])} is right"
+        for row in made["tables"]["choice_values"]
+        if not same(row["value"], whole.ratio(row["variant"]))
+    ]
+    best = (max if truth.better == "higher" else min)(whole.ratio(n) for n in whole.parts)
+    if not same(whole.ratio(made["chosen"]), best):
+        problems.append(f"{made['chosen']} was chosen, and {best} is the best")
+    return problems
+
+
+def largest_losses(folder: Path, step: Step, truth: Any, case: Case) -> list[str]:
+    """largest_losses.parquet: the largest of each variant, and that none gains."""
+    if truth.kind != "number" or truth.metric in ("correct", "failed"):
+        return []
+    rows = pq.read_table(folder / step.out / "largest_losses.parquet").to_pylist()
+    problems = [f"{r['example_id']} loses {r['loss']}" for r in rows if not r["loss"] > 0]
+    sign = 1 if truth.better == "higher" else -1
+    worse = [r for r in rows if truth.denominator is None
+             and not same(sign * (r["baseline"] - r["compressed"]), r["loss"])]  # fmt: skip
+    return problems + [f"{r['example_id']}: a loss of {r['loss']}" for r in worse]
 
 
 def starter(folder: Path, step: Step, truth: Expected, case: Case) -> list[str]:
@@ -405,6 +486,9 @@ CHECKS: dict[str, Callable[[Path, Step, Expected, Case], list[str]]] = {
         mitigation,
         report,
         starter,
+        outcomes,
+        chosen_outcome,
+        largest_losses,
         nothing,
     )
 }

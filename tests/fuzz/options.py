@@ -67,6 +67,21 @@ def _query(draft: Draft, option: str) -> None:
         draft.add(option, "SELECT * FROM data")
 
 
+def _class_names(draft: Draft, option: str) -> None:
+    """By the number of the case: names of the classes change no number."""
+    if draft.number % 20 == 15:
+        lines = [f"{i},name {i}" for i in range(3)]
+        draft.texts["names.csv"] = "class,name\n" + "\n".join(lines) + "\n"
+        draft.words += [option, "names.csv"]
+        draft.may_refuse("names of classes, of which the table may have others")
+
+
+def _verbose(draft: Draft, option: str) -> None:
+    """By the number of the case too: more is printed."""
+    if draft.number % 20 == 9:
+        draft.words.append(option)
+
+
 def _elsewhere(place: int, *value: str) -> Filler:
     """Options of logs and of warehouses, by the number of the case too: tables refuse them."""
 
@@ -460,6 +475,8 @@ FILLERS: dict[str, Filler] = {
     "no_filters": _flag(0.06),
     "overwrite": _overwrite,
     "query": _query,
+    "class_names": _class_names,
+    "verbose": _verbose,
     "log_tasks": _elsewhere(13, "law"),
     "log_filter": _elsewhere(14, "strict"),
     "allow_different": _elsewhere(15, "limit"),

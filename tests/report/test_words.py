@@ -137,13 +137,13 @@ def test_outputs_are_many(outputs: dict[str, list[str]]) -> None:
     assert all(any(block.strip() for block in blocks) for blocks in outputs.values())
 
 
-@pytest.mark.parametrize("phrase", BANNED)
-def test_no_output_has_the_phrase(phrase: str, outputs: dict[str, list[str]]) -> None:
+def test_no_output_has_a_banned_phrase(outputs: dict[str, list[str]]) -> None:
+    banned = re.compile("|".join(BANNED), re.IGNORECASE)
     found = {
-        where: block.strip()[:200]
+        (where, phrase.group()): block.strip()[:200]
         for where, blocks in outputs.items()
-        for block in blocks
-        if re.search(phrase, block, re.IGNORECASE)
+        for block in set(blocks)
+        if (phrase := banned.search(block))
     }
     assert found == {}
 

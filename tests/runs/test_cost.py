@@ -9,12 +9,12 @@ import pytest
 from fairweight.runs import cost
 from fairweight.runs.cost import asking_seconds, training_seconds
 from fairweight.runs.plan import plan
-from fairweight.runs.stage import Cost, Unit
+from fairweight.runs.stage import Cost, ExampleCost
 from fairweight.specs.study import Study
 from fairweight.specs.toml import read_study
 from fairweight.studies import stages as _stages  # noqa: F401  registers those of audits
 
-UNIT = Unit(
+UNIT = ExampleCost(
     train_s=1e-4,
     predict_s=5e-5,
     n_train=10_000,

@@ -16,7 +16,7 @@ pytest.importorskip("torch")
 from fairweight.errors import InputError
 from fairweight.runs import packed
 from fairweight.runs.packed import Packed, needed, pack, restore
-from fairweight.runs.plan import Plan, plan
+from fairweight.runs.plan import StudyPlan, plan
 from fairweight.runs.runner import run
 from fairweight.runs.stage import Stage
 from fairweight.runs.store import Store
@@ -26,7 +26,7 @@ from fairweight.studies import library as _library  # noqa: F401  registers thos
 ALIKE = ["example_id", "variant", "seed", "label", "prediction"]
 
 
-def planned(members: int = 2, **more: Any) -> Plan:
+def planned(members: int = 2, **more: Any) -> StudyPlan:
     """Small networks on the bundled digits, hardly trained: their scores are spread out."""
     experiment = {
         "name": "digits",
@@ -44,7 +44,7 @@ def planned(members: int = 2, **more: Any) -> Plan:
     return plan(read_study({"name": "packed", "experiment": [experiment]}))
 
 
-def predictions(made: Plan, store: Store) -> dict[str, pd.DataFrame]:
+def predictions(made: StudyPlan, store: Store) -> dict[str, pd.DataFrame]:
     return {
         f"{model.variant}:{model.seed}:{part}": pd.read_parquet(
             store.read(key) / "predictions.parquet"
@@ -56,7 +56,7 @@ def predictions(made: Plan, store: Store) -> dict[str, pd.DataFrame]:
 
 
 @pytest.fixture(scope="module")
-def made(tmp_path_factory: pytest.TempPathFactory) -> tuple[Plan, Store]:
+def made(tmp_path_factory: pytest.TempPathFactory) -> tuple[StudyPlan, Store]:
     """Scores of all classes, validation examples too, and distances."""
     more = {"audit": True, "ask_validation": True, "n_boot": 20}
     more["similarity"] = {"measure": "cka", "examples": 100}
@@ -66,7 +66,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> tuple[Plan, Store]:
     return study, store
 
 
-def test_a_lost_store_is_filled_again(made: tuple[Plan, Store], tmp_path: Path) -> None:
+def test_a_lost_store_is_filled_again(made: tuple[StudyPlan, Store], tmp_path: Path) -> None:
     study, store = made
     files = pack(study, store, tmp_path / "packed")
     assert [path.name for path in files] == [
@@ -91,7 +91,7 @@ def test_a_lost_store_is_filled_again(made: tuple[Plan, Store], tmp_path: Path) 
                 assert held[0] == held[1]
 
 
-def test_nothing_but_the_audit_is_left_to_do(made: tuple[Plan, Store], tmp_path: Path) -> None:
+def test_nothing_but_the_audit_is_left_to_do(made: tuple[StudyPlan, Store], tmp_path: Path) -> None:
     study, store = made
     pack(study, store, tmp_path / "packed")
     again = Store(tmp_path / "again")
@@ -103,7 +103,7 @@ def test_nothing_but_the_audit_is_left_to_do(made: tuple[Plan, Store], tmp_path:
     assert (folder / "audit.json").is_file()
 
 
-def test_what_is_packed_is_not_packed_again(made: tuple[Plan, Store], tmp_path: Path) -> None:
+def test_what_is_packed_is_not_packed_again(made: tuple[StudyPlan, Store], tmp_path: Path) -> None:
     study, store = made
     assert len(pack(study, store, tmp_path)) == 4
     assert pack(study, store, tmp_path) == []
@@ -111,7 +111,7 @@ def test_what_is_packed_is_not_packed_again(made: tuple[Plan, Store], tmp_path: 
     assert [path.name for path in pack(study, store, tmp_path)] == ["packed-digits-0.parquet"]
 
 
-def test_half_a_member_is_not_packed(made: tuple[Plan, Store], tmp_path: Path) -> None:
+def test_half_a_member_is_not_packed(made: tuple[StudyPlan, Store], tmp_path: Path) -> None:
     """Of a store that lacks one prediction of member 1, only member 0 is packed."""
     study, store = made
     part = Store(tmp_path / "part")
@@ -122,7 +122,7 @@ def test_half_a_member_is_not_packed(made: tuple[Plan, Store], tmp_path: Path) -
     assert names == {"packed-digits-0.parquet", "packed-digits-0-validation.parquet"}
 
 
-def test_files_hold_no_labels_and_no_groups(made: tuple[Plan, Store], tmp_path: Path) -> None:
+def test_files_hold_no_labels_and_no_groups(made: tuple[StudyPlan, Store], tmp_path: Path) -> None:
     for path in pack(*made, tmp_path):
         names = set(pq.read_schema(path).names)
         assert {name.partition(".")[2] or name for name in names} <= {
@@ -146,7 +146,7 @@ def test_a_sweep_keeps_classes_only(tmp_path: Path) -> None:
 
 
 def test_large_files_are_divided(
-    made: tuple[Plan, Store], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    made: tuple[StudyPlan, Store], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(packed, "LARGEST", 1)
     files = pack(*made, tmp_path)
@@ -155,7 +155,7 @@ def test_large_files_are_divided(
     assert restore(made[0], again, tmp_path, None) == 12
 
 
-def test_other_files_are_refused(made: tuple[Plan, Store], tmp_path: Path) -> None:
+def test_other_files_are_refused(made: tuple[StudyPlan, Store], tmp_path: Path) -> None:
     study, store = made
     pd.DataFrame({"a": [1]}).to_parquet(tmp_path / "other.parquet")
     with pytest.raises(InputError, match=r"other\.parquet' is no file of packed predictions"):

@@ -13,7 +13,7 @@ pytest.importorskip("torch")
 import fairweight.runs
 from fairweight.errors import UnknownNameError
 from fairweight.runs.executor import OutOfTime, StageContext
-from fairweight.runs.plan import Plan, plan
+from fairweight.runs.plan import StudyPlan, plan
 from fairweight.runs.stage import STAGES
 from fairweight.runs.stages import train
 from fairweight.specs.data import Data
@@ -77,7 +77,7 @@ def test_a_stage_reads_only_what_it_can() -> None:
         "model": {"architecture": "lenet"},
         "training": {"epochs": 1},
     }
-    made: Plan = plan(read_study({"name": "s", "experiment": [experiment]}))
+    made: StudyPlan = plan(read_study({"name": "s", "experiment": [experiment]}))
     asked = made.models[0].asked_by
     with pytest.raises(ValueError, match="A stage 'compress' cannot read a 'predict'"):
         made.add("compress", {}, (asked,), "wrong")

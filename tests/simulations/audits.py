@@ -19,7 +19,7 @@ from .latent import Floats
 
 def rate(c: Comparison, name: str, kind: str) -> Built:
     """The rows of one rate and kind, with intervals, tests and corrections."""
-    family = rates(c, metric(name), kind)
+    (family,) = rates(c, [(metric(name), kind)])
     assert family is not None
     return Built(family, "model", build(c, family))
 

@@ -95,7 +95,7 @@ def inflation(
         c = compared(sampled.cube(sampled.draw(per_class * CLASSES, rng)), i, n_boot=n_boot)
         wanted = chosen(c, [("cev", "overall")])
         (found,) = replicated(c, wanted)
-        estimate, replicates = found.observed.change[0], found.bootstrap.change
+        estimate, replicates = found.observed.change[0], found.bootstrap.drawn("change")
         plain.append(float(estimate[0]))
         corrected.append(float(bias_corrected(estimate, replicates)[0]))
     return float(truths(sampled)["cev"][0]), float(np.mean(plain)), float(np.mean(corrected))

@@ -6,7 +6,10 @@ from dataclasses import replace
 
 import numpy as np
 
-from fairweight.auditing.counts.cube import Cube
+from fairweight.auditing.compare.comparison import Comparison, Options, comparison
+from fairweight.auditing.compare.outcome import outcome_rows
+from fairweight.auditing.counts.cube import Cube, OutcomeCells
+from fairweight.tables.spec import Better, OutcomeRole
 
 from .audits import chosen, covers, heterogeneity, rate, replicated, value_block
 from .latent import HARD, Floats, compared, cube, world
@@ -177,3 +180,84 @@ def weights(spread: float, n: int = 500, audits: int = 1000, seed: int = 1305) -
         row = rate(compared(sample, i), "accuracy", "overall").block
         found.append(covers(row["ci_low"], truth, row["ci_high"]))
     return share(found)
+
+
+PERSON = 0.25  # by how much a person moves the chance of being right on a hard pair, up or down
+
+
+def verification_pairs(people: tuple[int, int], n: int, skill: float, seed: list[int]) -> Cube:
+    """Pairs of a probe and a gallery person; both make a loss more or less likely.
+
+    On a hard pair the dense model is right with a chance of one half, the compressed one with
+    `skill` and what the two people add. Pairs lie in four levels, whoever their people are. The
+    number of every pair is a score that both people move too.
+    """
+    rng = np.random.default_rng(seed)
+    who = [rng.integers(0, size, n) for size in people]
+    moved = [PERSON * rng.choice([-1.0, 1.0], size) for size in people]
+    added = sum(of[at] for of, at in zip(moved, who, strict=True))
+    hard = rng.random(n) < HARD
+    dense = np.where(hard & (rng.random(n) < 0.5), 1, 0)
+    small = np.where(hard & (rng.random(n) >= skill + added), 1, 0)
+    sample = cube(
+        rng.integers(0, 4, n), np.zeros(n, int), np.stack([dense, small], 1), cluster=who[0]
+    )
+    score = rng.normal(size=n)
+    change = 0.5 * added + rng.exponential(0.5, n) - 0.5 + skill - 0.5
+    return replace(
+        sample,
+        second_unit=who[1],
+        second_unit_names=tuple(str(i) for i in range(people[1])),
+        outcome=OutcomeCells(
+            OutcomeRole("score", Better.HIGHER, binary=False),
+            np.stack([score, score + change], axis=1),
+        ),
+    )
+
+
+@stored
+def two_columns(
+    people: tuple[int, int], n: int, audits: int = 300, seed: int = 1306
+) -> dict[str, Share]:
+    """Pairs of people: coverage where all lose, level and false lines where nobody does.
+
+    Of right and wrong predictions and of numbers, with both columns, with the first alone, and as
+    if pairs were independent.
+    """
+    found: dict[str, list[float]] = {}
+    for i in range(audits):
+        for skill, loss in ((0.4, 0.1), (0.5, 0.0)):
+            pairs = verification_pairs(people, n, skill, [seed, *people, i, int(100 * skill)])
+            first = replace(pairs, second_unit=None, second_unit_names=())
+            alone = replace(first, unit=None, unit_names=(), unit_is_cluster=False)
+            for ending, data in (("", pairs), (", first column", first), (", i.i.d.", alone)):
+                rates = _unsigned(replace(data, outcome=None), i)
+                tables = {
+                    "rate": [rate(rates, "accuracy", kind).block for kind in ("overall", "group")],
+                    "number": [built.block for built in outcome_rows(_unsigned(data, i))],
+                }
+                for what, (overall, groups, *_) in tables.items():
+                    seen = {f"{what} level{ending}": overall["p_value"][0] <= 0.05}
+                    if loss:
+                        true = np.array(-loss * (HARD if what == "rate" else 1.0))
+                        inside = covers(overall["ci_low"], true, overall["ci_high"])[0]
+                        seen = {f"{what} covered{ending}": inside}
+                    elif not ending:
+                        lines = groups["excess_p_adjusted"] <= 0.05
+                        seen[f"{what} any excess"] = lines.any()
+                    for name, value in seen.items():
+                        found.setdefault(name, []).append(float(value))
+    return {name: share(values) for name, values in found.items()}
+
+
+def _unsigned(sample: Cube, seed: int) -> Comparison:
+    """The comparison without random signs, which nothing here is read from."""
+    return comparison(
+        sample,
+        baseline="dense",
+        variant="compressed",
+        task=None,
+        grouping_names=("group",),
+        positive=None,
+        options=Options(random_state=seed),
+    )

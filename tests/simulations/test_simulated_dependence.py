@@ -14,6 +14,7 @@ from .dependent import (
     clusters,
     measured_icc,
     sign_flips,
+    two_columns,
     weights,
 )
 
@@ -62,3 +63,15 @@ def test_the_bootstrap_of_whole_clusters_covers() -> None:
 @pytest.mark.parametrize("spread", [0.5, 1.0])
 def test_weighted_shifts_cover(spread: float) -> None:
     assert weights(spread).within(0.92, 0.985)
+
+
+@pytest.mark.parametrize(("people", "n"), [((25, 25), 1_000), ((40, 60), 2_400)])
+def test_two_cluster_columns_hold_their_level(people: tuple[int, int], n: int) -> None:
+    found = two_columns(people, n)
+    for what in ("rate", "number"):
+        assert found[f"{what} covered"].at_least(0.93)
+        assert found[f"{what} level"].at_most(0.07)
+        assert found[f"{what} any excess"].at_most(0.065)
+        # The reason for both: one column alone is too narrow, none far too narrow.
+        assert found[f"{what} covered, first column"].value < found[f"{what} covered"].value - 0.02
+        assert not found[f"{what} covered, i.i.d."].at_least(0.85)

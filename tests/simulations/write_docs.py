@@ -209,6 +209,26 @@ def clusters() -> Figures:
     return Figures("clusters", head, rows)
 
 
+def two_columns() -> Figures:
+    rows = []
+    for people, n in (((25, 25), 1_000), ((40, 60), 2_400)):
+        found = dependent.two_columns(people, n)
+        for name, ending in (
+            ("both columns", ""), ("the first alone", ", first column"), ("none", ", i.i.d."),
+        ):  # fmt: skip
+            values = [
+                found.get(f"{what} {measure}{ending}", "")
+                for what in ("rate", "number")
+                for measure in ("covered", "level", "any excess")
+            ]
+            rows.append((f"{people[0]} × {people[1]}, {n:,} pairs", name, *values))
+    head = (
+        "people", "clusters given", "shift of accuracy covered", "level of its test", "any excess",
+        "shift of a score covered", "level of its test", "any excess",
+    )  # fmt: skip
+    return Figures("two-columns", head, rows)
+
+
 def cluster_heterogeneity() -> Figures:
     designs = {
         "100 clusters, each in one of 4 levels": (100, 4, False),
@@ -249,6 +269,7 @@ TABLES: dict[str, Callable[[], Figures]] = {
     "calibration": calibration,
     "worst": worst,
     "clusters": clusters,
+    "two-columns": two_columns,
     "cluster-heterogeneity": cluster_heterogeneity,
     "weights": weights,
     **margins.TABLES,

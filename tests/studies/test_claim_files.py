@@ -11,7 +11,7 @@ import pytest
 from fairweight.auditing.metrics import registry
 from fairweight.auditing.schema import AUDIT_TABLES, TABLES, column_names
 from fairweight.errors import InputError
-from fairweight.runs.plan import Plan, plan
+from fairweight.runs.plan import StudyPlan, plan
 from fairweight.specs.claims import Claims, Part
 from fairweight.studies import library
 from fairweight.studies.estimates import CHANGE_FITS, LEVEL, table_of
@@ -25,7 +25,7 @@ KNOWN = {
 
 
 @pytest.fixture(scope="module", params=STUDIES)
-def written(request: pytest.FixtureRequest) -> tuple[Plan, Claims]:
+def written(request: pytest.FixtureRequest) -> tuple[StudyPlan, Claims]:
     name = str(request.param)
     return plan(library.study(name, "laptop")), library.claims(name)
 
@@ -68,7 +68,7 @@ def texts(where: dict[str, Any], column: str) -> list[str]:
     return [str(v) for v in values if v != "*" and LEVEL not in str(v)]
 
 
-def test_folders_and_variants_are_planned(written: tuple[Plan, Claims]) -> None:
+def test_folders_and_variants_are_planned(written: tuple[StudyPlan, Claims]) -> None:
     made, claims = written
     for id, part in parts(claims):
         for folder, where in sides(part):
@@ -86,7 +86,7 @@ def test_folders_and_variants_are_planned(written: tuple[Plan, Claims]) -> None:
                 assert task in experiment.data.tasks or not experiment.data.tasks, id
 
 
-def test_levels_have_variants(written: tuple[Plan, Claims]) -> None:
+def test_levels_have_variants(written: tuple[StudyPlan, Claims]) -> None:
     made, claims = written
     for id, part in parts(claims):
         against = part.against.level if part.against is not None else None
@@ -98,7 +98,7 @@ def test_levels_have_variants(written: tuple[Plan, Claims]) -> None:
             assert any(fnmatchcase(model.variant, level.family) for model in models), id
 
 
-def test_tables_columns_and_metrics_exist(written: tuple[Plan, Claims]) -> None:
+def test_tables_columns_and_metrics_exist(written: tuple[StudyPlan, Claims]) -> None:
     metrics = {entry.name for entry in registry.metrics()}
     for id, part in parts(written[1]):
         columns = KNOWN[table_of(part)]
@@ -111,7 +111,7 @@ def test_tables_columns_and_metrics_exist(written: tuple[Plan, Claims]) -> None:
             assert set(texts(where, "metric")) <= metrics, id
 
 
-def test_groups_are_columns_of_the_experiment(written: tuple[Plan, Claims]) -> None:
+def test_groups_are_columns_of_the_experiment(written: tuple[StudyPlan, Claims]) -> None:
     made, claims = written
     for id, part in parts(claims):
         if part.folder not in made.experiments or table_of(part) not in AUDIT_TABLES:
@@ -125,14 +125,14 @@ def test_groups_are_columns_of_the_experiment(written: tuple[Plan, Claims]) -> N
                     assert one.partition("=")[0] in groups, id
 
 
-def test_every_line_is_a_list_that_is_named(written: tuple[Plan, Claims]) -> None:
+def test_every_line_is_a_list_that_is_named(written: tuple[StudyPlan, Claims]) -> None:
     """What is not stored is missed only where it is listed."""
     for id, part in parts(written[1]):
         listed = {column for column, value in part.where.items() if isinstance(value, tuple)}
         assert set(part.each) == listed, id
 
 
-def test_finetuned_variants_have_a_control_beside_them(written: tuple[Plan, Claims]) -> None:
+def test_finetuned_variants_have_a_control_beside_them(written: tuple[StudyPlan, Claims]) -> None:
     """Where the study has one, and the claim is about what compression changed."""
     made, claims = written
     for id, part in parts(claims):
@@ -145,7 +145,7 @@ def test_finetuned_variants_have_a_control_beside_them(written: tuple[Plan, Clai
 
 
 def test_what_is_not_allowed_has_a_reason_and_what_is_reckons_with_the_members(
-    written: tuple[Plan, Claims],
+    written: tuple[StudyPlan, Claims],
 ) -> None:
     made, claims = written
     assert all(one.unjudged for one in claims.claim if one.folder is None)

@@ -15,7 +15,7 @@ from tests.studies.published import results as results_of
 
 from fairweight.auditing.schema import column_names
 from fairweight.runs.plan import plan
-from fairweight.specs.printed import Exhibit, Printed
+from fairweight.specs.claims import Exhibit, Printed
 from fairweight.specs.toml import read_spec
 from fairweight.studies import library
 from fairweight.studies.authors import hk_normalised, hk_rates, simon_says

@@ -51,7 +51,7 @@ def wide_tables(draw: st.DrawFn) -> pd.DataFrame:
 
 
 @given(wide_tables(), st.integers(0, 2**16))
-@settings(max_examples=20, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=10, suppress_health_check=[HealthCheck.too_slow])
 def test_three_layouts_give_the_same_rows(wide: pd.DataFrame, seed: int) -> None:
     frames = model_frames(wide)
     shuffled = long_frame(wide).sample(frac=1, random_state=seed)

@@ -109,7 +109,8 @@ LISTED: tuple[Table, ...] = (
                                     and then averages, `rates_first` averages rates and then
                                     computes, `pairs` averages over pairs of members
         n                   whole   distinct examples in the denominator
-        n_clusters          whole   clusters among them, with `--cluster`
+        n_clusters          whole   clusters among them, with `--cluster`; of two columns that with
+                                    fewer of them
         n_seeds_baseline    whole   members of the baseline
         n_seeds_compressed  whole   members of the compressed variant
         baseline            number  the metric in the baseline (missing for comparison metrics)
@@ -415,6 +416,27 @@ LISTED: tuple[Table, ...] = (
         """,
         more="`top_10`, `top_5`, `top_1` (whether it is among the furthest apart, a column per "
         "percentile), your group columns and `image_path`",
+    ),
+    Table(
+        "largest_losses",
+        "Of outcomes that are numbers: the examples that lose most, the largest loss first.",
+        """
+        example_id              mixed   which example
+        task                    text    the task, if there are any
+        variant                 text    the compressed variant
+        rank                    whole   1 is the largest loss
+        loss                    number  what the example adds to the loss, in the outcome's unit:
+                                        its mean over all examples is the loss of all
+        share_of_losses         number  this loss and all larger ones, as a share of all losses
+                                        (gains are not set off)
+        baseline                number  the baseline's outcome on it, over its denominator; the
+                                        mean of members
+        compressed              number  the same of the compressed variant
+        denominator_baseline    number  where there is a denominator: the baseline's
+        denominator_compressed  number  the same of the compressed variant
+        """,
+        more="`top_10`, `top_5`, `top_1` (whether it is among the largest, a column per "
+        "percentile) and your group columns",
     ),
     Table(
         "exemplar_counts",

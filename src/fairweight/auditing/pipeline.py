@@ -20,6 +20,11 @@ import pandas as pd
 from fairweight import __version__
 from fairweight.auditing import schema
 from fairweight.auditing.compare.comparison import Comparison, TrainingCounts, comparison
+from fairweight.auditing.compare.divergence import (
+    NO_DISTRIBUTIONS,
+    distributions,
+    divergence_rows,
+)
 from fairweight.auditing.compare.estimate import Block, bounds_frame, frame, per_seed
 from fairweight.auditing.compare.lead import lead_table
 from fairweight.auditing.compare.outcome import largest_loss, mean_outcome_rows
@@ -34,7 +39,7 @@ from fairweight.auditing.compare.simultaneous import Signs, draw_signs
 from fairweight.auditing.compare.task_mean import task_mean_rows
 from fairweight.auditing.compare.variant import Compared, compare
 from fairweight.auditing.counts.confusion import confusion, data_table, left_out_table
-from fairweight.auditing.counts.cube import Cube, of_positions
+from fairweight.auditing.counts.cube import Cube, compact, of_positions, summed
 from fairweight.auditing.counts.cube_file import read_cubes
 from fairweight.auditing.counts.group_by import count, has_scores, of_cells, of_rows, training_table
 from fairweight.auditing.counts.groupings import chosen_groupings, resolve_positive
@@ -46,7 +51,7 @@ from fairweight.base.fields import options_of
 from fairweight.base.types import Progress
 from fairweight.errors import InputError, UnknownNameError
 from fairweight.specs.audit import AuditOptions, Members
-from fairweight.tables.align import align
+from fairweight.tables.align import align, beside_outcomes
 from fairweight.tables.canonical import canonical
 from fairweight.tables.companions import (
     leak_notes,
@@ -94,15 +99,32 @@ def run(
     request: AuditRequest,
     *,
     scored: Cube | None = None,
+    predicted: Cube | None = None,
     training: pd.DataFrame | None = None,
     variants_table: pd.DataFrame | None = None,
     progress: Progress = silent,
 ) -> AuditResult:
-    """Audit a cube (and, where there are scores, the cube that tells them apart)."""
+    """Audit a cube.
+
+    Parameters
+    ----------
+    scored
+        Where there are scores: the cube that tells them apart.
+    predicted
+        Where predictions stand beside outcomes: the cube of these, without labels.
+    """
     request = replace(request, options=options_for(cube, request.options))
     lineage = parents_in(variants_table)
     # A leak comes first: the terminal shows only some notes.
     notes = leak_notes(leaks(variants_table, request.variants))
+    if len(cube.tasks) == 1:  # its mean over tasks would say everything twice
+        only = cube.tasks[0]
+        notes.append(f"There is one task, '{only}', so results do not name it.")
+        if training is not None and "task" in training:
+            training = training[training["task"] == only].drop(columns="task")
+        cube = without_task(cube)
+        scored = None if scored is None else without_task(scored)
+        predicted = None if predicted is None else without_task(predicted)
     notes += [*_member_notes(cube, request, variants_table), *request.notes, *cube.notes]
     notes += left_out_note(cube.left_out)  # of a cube; tables have said so already
     if cube.has_classes:
@@ -114,6 +136,7 @@ def run(
     asked = request.tables.positive
     progress("random signs", 0, 1)
     signs = draw_signs(cube, request.baseline, request.variants, request.groupings, request.options)
+    cube = compact(summed(cube, request.baseline))  # only signs need the numbers of a pair
     made: list[Compared] = []
     steps = len(tasks) * len(request.variants)
     done = 0
@@ -124,6 +147,7 @@ def run(
                 _compare(
                     cube,
                     scored,
+                    predicted,
                     request,
                     variant,
                     task,
@@ -136,7 +160,12 @@ def run(
             )
             done += 1
     blocks = [b for part in made for b in part.blocks]
-    if cube.tasks and cube.outcome is not None:
+    if cube.tasks and cube.second_unit is not None:
+        notes.append(
+            "No mean over tasks: it is not estimable with two cluster columns. Give one --cluster "
+            "(cluster=) to have it."
+        )
+    elif cube.tasks and cube.outcome is not None:
         for variant in request.variants:
             parts = [part for part in made if part.variant == variant]
             shared = cube.n_examples < cube.count.sum()  # tasks have examples in common
@@ -166,7 +195,7 @@ def run(
     progress("tables", steps, steps)
     for part in made:
         notes += part.notes
-    if scored is not None:
+    if scored is not None and cube.labelled:
         reliability = reliability_table(
             scored,
             (request.baseline, *request.variants),
@@ -227,6 +256,21 @@ def run(
     )
 
 
+def without_task(cube: Cube) -> Cube:
+    """A cube of one task as one without any: an example is one row again."""
+    loose = not cube.unit_is_cluster
+    return compact(
+        replace(
+            cube,
+            tasks=(),
+            task=None,
+            unit=None if loose else cube.unit,
+            unit_names=() if loose else cube.unit_names,
+            left_out=tuple(replace(part, task=None) for part in cube.left_out),
+        )
+    )
+
+
 def _largest_losses(made: Sequence[Compared]) -> dict[str, float]:
     """Of outcomes that are numbers, the largest loss of one example in every variant."""
     found: dict[str, float] = {}
@@ -247,13 +291,14 @@ def options_for(cube: Cube, options: AuditOptions) -> AuditOptions:
 def _compare(
     cube: Cube,
     scored: Cube | None,
+    predicted: Cube | None,
     request: AuditRequest,
     variant: str,
     task: str | None,
     positive: int | None,
     training: TrainingCounts | None,
     parents: Parents,
-    signs: Signs,
+    signs: Signs | None,
     fixed_side: str | None,
 ) -> Compared:
     """All rows of one variant on one task, those of scores too."""
@@ -277,6 +322,14 @@ def _compare(
                 f"Score metrics of {variant} leave out {left_out:,} examples on which a model "
                 "abstains or has no score."
             )
+    if predicted is not None:
+        # A prediction that changed is one thing, one that became wrong is another.
+        churn = compare(compared(predicted), None).blocks
+        others = [b for b in made.blocks if metric(b["metric"][0]).pairs != "changed"]
+        made.blocks = [*others, *churn]
+    if not cube.labelled and with_scores is not None:
+        made.blocks += divergence_rows(with_scores)
+        made.notes += [] if distributions(with_scores) is not None else [NO_DISTRIBUTIONS]
     if not cube.has_classes:
         return made
     if with_scores is None or not with_scores.cube.n_cells:
@@ -370,6 +423,13 @@ def _closing_notes(
                 f"{shlex.quote(part.label_classes[-1])} (positive=)."
             )
             break
+    common = {*cube.unit_names} & {*cube.second_unit_names}
+    if common:
+        notes.append(
+            f"{len(common):,} clusters have the same name in both cluster columns. Examples are "
+            "bound by the name in one column or the other, not across: if one person stands in "
+            "both, limits are too narrow by what such examples share."
+        )
     for column in cube.columns:
         if None in column.values:
             missing = int(cube.count[column.code == column.values.index(None)].sum())
@@ -436,7 +496,8 @@ def _closing_notes(
 
 # What a cube cannot be asked any more.
 OF_TABLES = ("cluster", "weight", "examples", "train", "task", "predictions", "scores", "count",
-             "query", "log_tasks", "log_filter", "allow_different", "score_threshold")  # fmt: skip
+             "outcome", "better", "denominator", "range", "repeat", "query", "log_tasks",
+             "log_filter", "allow_different", "score_threshold")  # fmt: skip
 
 # Ids of more rows are read for a fingerprint of the test set only where there is a policy: a
 # million takes 0.6 s, as long as the audit of them.
@@ -470,10 +531,7 @@ def audited(
     with align(tables, further=explain is not None) as aligned:
         report("counting", 0, 1)
         cube = count(aligned)
-        groupings = aligned.groupings
-        if tables.labels_are == LabelsAre.POSITIONS:
-            cube = of_positions(cube, tables.label)
-            groupings = (*groupings, grouping_name([tables.label]))
+        cube, groupings = as_asked(cube, aligned.groupings, tables)
         known = None
         if options.confirmatory or aligned.n_rows <= FINGERPRINT_ROWS:
             known = of_rows(aligned) or of_cells(cube)
@@ -488,12 +546,14 @@ def audited(
             inputs=provenance(aligned.inputs),
             test_set=known,
         )
+        predictions = beside_outcomes(aligned)
         result = run(
             cube,
             request,
             scored=count(aligned, scores=True)
-            if cube.has_classes and has_scores(aligned)
+            if cube.outcome is None and has_scores(aligned)
             else None,
+            predicted=None if predictions is None else count(predictions),
             training=training_table(aligned, cube.label_classes),
             variants_table=aligned.variants_table,
             progress=report,
@@ -505,7 +565,19 @@ def audited(
 
         if aligned.has_count:  # without identities, as a cube is
             return explained(result, [from_cube(cube, aligned.baseline)], explain, report)
-        return explained(result, answers_of(aligned, tables.positive), explain, report)
+        answers = answers_of(aligned, tables.positive, numeric=True)
+        if not result.tasks:
+            answers = [replace(one, task=None) for one in answers]
+        return explained(result, answers, explain, report)
+
+
+def as_asked(
+    cube: Cube, groupings: Sequence[str], tables: TableSpec
+) -> tuple[Cube, tuple[str, ...]]:
+    """The cube and its groupings; labels that are positions are right or wrong, and a group."""
+    if tables.labels_are != LabelsAre.POSITIONS or not cube.has_classes:
+        return cube, tuple(groupings)
+    return of_positions(cube, tables.label), (*groupings, grouping_name([tables.label]))
 
 
 def _audit_cubes(
@@ -540,6 +612,7 @@ def _audit_cubes(
     from fairweight.auditing.prediction_matrix import from_cube
 
     tasks = [from_cube(cube, baseline, task) for task in cube.tasks or (None,)]
+    tasks = tasks if result.tasks else [replace(one, task=None) for one in tasks]
     return explained(result, tasks, explain, progress)
 
 
@@ -550,9 +623,16 @@ def read_chosen_cubes(paths: Sequence[str], tables: TableSpec) -> tuple[Cube, st
     names = list(dict.fromkeys(member.variant for member in cube.members))
     if baseline not in names:
         raise UnknownNameError("The baseline", baseline, names)
+    if baseline != stored and cube.outcome is not None and cube.outcome.sums is not None:
+        raise InputError(
+            f"The cube holds sums of changes from '{stored}', so '{baseline}' cannot be its "
+            f"baseline; count the table again with --baseline {shlex.quote(baseline)}, or leave "
+            "--baseline out."
+        )
     if tables.groups is not None:
         groupings = chosen_groupings(cube, tables.groups)
-    return cube, baseline, tuple(groupings)
+    cube, groupings = as_asked(cube, groupings, tables)
+    return cube, baseline, groupings
 
 
 def models_beside_cubes(tables: TableSpec) -> tuple[pd.DataFrame, Source] | None:

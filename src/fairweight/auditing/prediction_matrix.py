@@ -29,8 +29,9 @@ from fairweight.auditing.counts.group_by import (
 from fairweight.auditing.counts.groupings import resolve_positive
 from fairweight.errors import InputError, UnknownNameError
 from fairweight.tables.canonical import canonical, class_order
-from fairweight.tables.checks import refuse_without_classes
+from fairweight.tables.checks import refuse_two_clusters, refuse_without_classes
 from fairweight.tables.connection import literal, quote
+from fairweight.tables.spec import OutcomeRole
 
 if TYPE_CHECKING:
     from fairweight.tables.align import Aligned
@@ -63,6 +64,9 @@ class Answers:
     scores: NDArray[np.float32] | None = None  # (members, n, len(score_classes))
     score_classes: tuple[str, ...] = ()
     positive: int | None = None  # of two classes, the one that scores are of
+    outcome: OutcomeRole | None = None  # numbers in the place of predictions, which are all alike
+    numerator: NDArray[np.float64] | None = None  # (members, n), of outcomes
+    denominator: NDArray[np.float64] | None = None  # (members, n); None: 1
     task: str | None = None
     train: pd.DataFrame | None = None  # label, group columns, n
     variants_table: pd.DataFrame | None = None
@@ -96,9 +100,23 @@ class Answers:
         right: NDArray[np.bool_] = self.of(variant) == self.label
         return right
 
+    def outcomes(self, variant: str) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Numerators and denominators of a variant on every example: means over its members."""
+        assert self.numerator is not None
+        own = self.rows(variant)
+        value = self.numerator[own].mean(axis=0)
+        if self.denominator is None:
+            return value, np.ones_like(value)
+        return value, self.denominator[own].mean(axis=0)
+
 
 def from_aligned(
-    aligned: Aligned, task: str | None = None, *, positive: object = None, scores: bool = True
+    aligned: Aligned,
+    task: str | None = None,
+    *,
+    positive: object = None,
+    scores: bool = True,
+    numeric: bool = False,
 ) -> Answers:
     """The answers of an aligned view (`align(..., further=True)` brings measurements too).
 
@@ -110,8 +128,13 @@ def from_aligned(
         The class that scores of two classes are of; 1, true and yes need not be named.
     scores
         Whether to read scores where there are some.
+    numeric
+        Whether outcomes that are numbers will do; else they are refused.
     """
-    refuse_without_classes(aligned.outcome, labelled=aligned.has_label)
+    role = None if aligned.outcome is None or aligned.outcome.binary else aligned.outcome
+    if role is None or not numeric:
+        refuse_without_classes(aligned.outcome, labelled=aligned.has_label)
+    refuse_two_clusters(crossed=aligned.has_second_cluster)
     if aligned.has_count:
         raise InputError(
             "A counted table (--count) has no single examples to look at; give a table with one "
@@ -124,6 +147,7 @@ def from_aligned(
     names += [f"g{i}" for i in range(len(aligned.group_columns))]
     names += [f"x{i}" for i in range(len(aligned.further_columns))]
     names += [member.prediction for member in aligned.members]
+    names += [m.denominator for m in aligned.members if m.denominator]
     if scores:
         names += [m.score for m in aligned.members if m.score]
         names += [m.scores for m in aligned.members if m.scores]
@@ -136,7 +160,12 @@ def from_aligned(
     order = np.argsort(ids, kind="stable")
     table = table.take(order)
     notes = list(aligned.notes)
-    coded = encode_answers(table, ["label", *(member.prediction for member in aligned.members)])
+    every = ["label", *(member.prediction for member in aligned.members)]
+    if role is None:
+        coded = encode_answers(table, every)
+    else:  # everybody is right: numbers stand for it
+        right = pa.table({"label": table.column("label")})
+        coded = {name: encode(right, "label") for name in every}
     labels = class_order(v for v in coded["label"][0] if v is not None)
     seen = {v for values, _ in coded.values() for v in values if v is not None}
     classes = labels + class_order(seen - set(labels))
@@ -193,6 +222,13 @@ def from_aligned(
         positive=resolve_positive(labels, positive)
         if len(labels) == 2 or positive is not None
         else None,
+        outcome=role,
+        numerator=None
+        if role is None
+        else np.stack([numbers(table, m.prediction) for m in aligned.members]),
+        denominator=np.stack([numbers(table, str(m.denominator)) for m in aligned.members])
+        if role is not None and aligned.members[0].denominator
+        else None,
         task=task,
         train=train,
         variants_table=aligned.variants_table,
@@ -204,6 +240,7 @@ def from_cube(cube: Cube, baseline: str, task: str | None = None) -> Answers:
     """The answers that were counted: every cell as often as it occurs, without identities."""
     role = None if cube.outcome is None else cube.outcome.role
     refuse_without_classes(role, labelled=cube.labelled)
+    refuse_two_clusters(crossed=cube.second_unit is not None)
     part = cube.of_task(task)
     code = _code_type(len(part.classes))
     repeated = np.repeat(np.arange(part.n_cells), part.count)
@@ -294,10 +331,14 @@ def tasks_of(aligned: Aligned) -> tuple[str | None, ...]:
     return class_order(text for text in _raw_tasks(aligned).values() if text is not None)
 
 
-def answers_of(aligned: Aligned, positive: object = None) -> list[Answers]:
+def answers_of(
+    aligned: Aligned, positive: object = None, *, numeric: bool = False
+) -> list[Answers]:
     """The answers of every task; of several, each looks up its own positive class."""
     named = None if aligned.has_task else positive
-    return [from_aligned(aligned, task, positive=named) for task in tasks_of(aligned)]
+    return [
+        from_aligned(aligned, task, positive=named, numeric=numeric) for task in tasks_of(aligned)
+    ]
 
 
 def _raw_tasks(aligned: Aligned) -> dict[str, str | None]:

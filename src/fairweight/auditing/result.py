@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 from fairweight.auditing.columns import DIVISORS as DIVISORS
 from fairweight.auditing.columns import GATE_ALPHA as GATE_ALPHA
 from fairweight.auditing.schema import AUDIT_TABLES, BOUND, OK, TABLES, column_names, frame, typed
+from fairweight.base.wording import missing
 from fairweight.errors import UnknownNameError
 
 if TYPE_CHECKING:
@@ -110,10 +111,16 @@ class AuditResult:
         found: Any = self.results.groupby([*keys, scope], sort=False).indices
         return dict(found)
 
+    @cached_property
+    def rows_by_key(self) -> dict[tuple[str, ...], tuple[Row, ...]]:
+        """What `rows_of` and `power_of` have made so far."""
+        return {}
+
 
 # Choosing rows of an audit's frames; missing cells compare as missing, whatever their type.
 
 Scope: TypeAlias = Literal["model", "method"]
+Row: TypeAlias = Mapping[str, Any]
 
 
 def variant_of(result: AuditResult, variant: str | None) -> str:
@@ -152,6 +159,34 @@ def select(
     names = (metric,) if isinstance(metric, str) else metric
     found = [result.places.get((variant, name, by, scope), ()) for name in dict.fromkeys(names)]
     return result.results.take(sorted(place for places in found for place in places))
+
+
+def rows_of(
+    result: AuditResult, variant: str, metric: str, by: str, scope: Scope = "model"
+) -> tuple[Row, ...]:
+    """The rows that `select` gives as dictionaries, made once: sentences ask for them often."""
+    key = variant, metric, by, scope
+    if key not in result.places:
+        return ()
+    if key not in result.rows_by_key:
+        result.rows_by_key[key] = tuple(records(select(result, variant, metric, by, scope)))
+    return result.rows_by_key[key]
+
+
+def power_of(result: AuditResult, variant: str, metric: str, by: str) -> tuple[Row, ...]:
+    """The rows of `power` of one variant, metric and level, made once."""
+    if not result.rows_by_key.get(("power",)):
+        every = result.rows_by_key[("power",)] = tuple(records(result.power))
+        own: dict[tuple[str, ...], list[Row]] = {}
+        for row in every:
+            own.setdefault(("power", row["variant"], row["metric"], row["by"]), []).append(row)
+        result.rows_by_key.update((key, tuple(rows)) for key, rows in own.items())
+    return result.rows_by_key.get(("power", variant, metric, by), ())
+
+
+def row_ok(row: Row) -> bool:
+    """Whether a row carries the status `ok` (a missing status counts as ok)."""
+    return missing(row["status"]) or row["status"] == OK
 
 
 def of_scope(frame: pd.DataFrame, scope: Scope) -> pd.Series:

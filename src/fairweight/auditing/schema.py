@@ -93,15 +93,25 @@ def column_names(table: str) -> tuple[str, ...]:
 
 
 def frame(table: str, rows: Any = (), *, more: Iterable[str] = ()) -> pd.DataFrame:
-    """Rows (dictionaries, or columns of values) as a frame of that table, with its types.
+    """Rows (dictionaries, or cells in order) or columns of values as a frame, with its types.
 
     >>> frame("group_error").dtypes["error"].name, len(frame("group_error").columns)
     ('float64', 7)
     """
     import pandas as pd
 
-    held = rows if isinstance(rows, Mapping) else list(rows)
-    return typed(table, pd.DataFrame(held, columns=[*column_names(table), *more]))
+    kinds = TABLES[table].kinds
+    names = [*kinds, *more]
+    if isinstance(rows, Mapping):
+        size = max((len(values) for values in rows.values()), default=0)
+        columns = {name: rows.get(name, [None] * size) for name in names}
+    else:
+        held = [
+            row if isinstance(row, Mapping) else dict(zip(names, row, strict=True)) for row in rows
+        ]
+        columns = {name: [row.get(name) for row in held] for name in names}
+    made = {name: _array(columns[name], kinds.get(name, "mixed")) for name in names}
+    return pd.DataFrame(made, columns=names)
 
 
 def typed(table: str | None, held: pd.DataFrame) -> pd.DataFrame:
@@ -115,15 +125,18 @@ def typed(table: str | None, held: pd.DataFrame) -> pd.DataFrame:
 
     kinds = {} if table is None or table not in TABLES else TABLES[table].kinds
     changed = {}
-    for name in held.columns:
-        column = held[name]
-        made = _typed(column, kinds.get(str(name), "mixed"))
-        if made is not column:
-            changed[name] = made
-    for name in kinds:
-        if name not in held.columns:
-            empty = pd.Series([None] * len(held), index=held.index, dtype=object)
-            changed[name] = _typed(empty, kinds[name])
+    for name, dtype in zip(held.columns, held.dtypes.array, strict=True):
+        kind = kinds.get(str(name), "mixed")
+        if str(dtype) != TYPES.get(kind):
+            column = held[name]
+            made = _typed(column, kind)
+            if made is not column:
+                changed[name] = made
+    changed |= {
+        name: _array([None] * len(held), kind)
+        for name, kind in kinds.items()
+        if name not in held.columns
+    }
     if changed:
         held = held.assign(**changed)
     if not isinstance(held.index, pd.RangeIndex) or held.index.start or held.index.step != 1:
@@ -131,17 +144,33 @@ def typed(table: str | None, held: pd.DataFrame) -> pd.DataFrame:
     return held
 
 
+TYPES: dict[Kind, str] = {"text": "str", "number": "float64", "whole": "Int64", "truth": "boolean"}
+
+
+def _array(values: Any, kind: Kind) -> Any:
+    """Values as an array, or a column, of the type of their kind."""
+    import numpy as np
+    import pandas as pd
+
+    if kind == "text":
+        return pd.array(values, dtype=pd.StringDtype(na_value=np.nan))
+    if isinstance(values, np.ndarray) and values.dtype == np.float64:
+        known = ~np.isnan(values)
+        if kind == "whole" and (values[known] == np.floor(values[known])).all():
+            return pd.arrays.IntegerArray(np.where(known, values, 0.0).astype(np.int64), ~known)
+        return pd.arrays.BooleanArray(values > 0, ~known) if kind == "truth" else values
+    return _typed(pd.Series(values), kind)
+
+
 def _typed(column: pd.Series, kind: Kind) -> pd.Series:
     """The column with the type of its kind; itself where it has it."""
-    dtype = str(column.dtype)
     if kind == "mixed":
         kind = _own_kind(column)
-        whole, truth = ("Int64", "boolean") if column.isna().any() else ("int64", "bool")
+        full = {"whole": "int64", "truth": "bool"} if not column.isna().any() else {}
+        wanted: Any = full.get(kind, TYPES[kind])
     else:
-        whole, truth = "Int64", "boolean"
-    types = {"text": "str", "number": "float64", "whole": whole, "truth": truth}
-    wanted: Any = types[kind]
-    if dtype == wanted:
+        wanted = TYPES[kind]
+    if str(column.dtype) == wanted:
         return column
     if wanted == "Int64":
         try:

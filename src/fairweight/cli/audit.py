@@ -199,7 +199,14 @@ def gate(
                     "predictions, or leave it out."
                 )
     if init:
-        typer.echo(_starter(context, tables, options), nl=False)
+        from fairweight.auditing.gate.starter import starter_policy
+
+        text = starter_policy()  # for any table
+        if tables.sources:
+            made = fw.api.opened(tables, replace(options, n_boot=20))  # it needs no replicates
+            words = [word for word in shlex.split(o.shell_command(context)) if word != "--init"]
+            text = starter_policy(made.result, shlex.join([*words, "--policy", "policy.toml"]))
+        typer.echo(text, nl=False)
         return
     if policy is None:
         raise InputError("--policy is missing; fairweight gate --init > policy.toml writes one.")
@@ -236,17 +243,6 @@ def gate(
         with atomic_file(target, "w") as file:
             file.write(text)
     leave(verdict, quiet=quiet)
-
-
-def _starter(context: typer.Context, tables: TableSpec, options: AuditOptions) -> str:
-    """A policy to start from: for any table, or for the one that is given."""
-    from fairweight.auditing.gate.starter import starter_policy
-
-    if not tables.sources:
-        return starter_policy()
-    made = fw.api.opened(tables, replace(options, n_boot=20))  # it needs no replicates
-    words = [word for word in shlex.split(o.shell_command(context)) if word != "--init"]
-    return starter_policy(made.result, shlex.join([*words, "--policy", "policy.toml"]))
 
 
 def leave(verdict: Verdict, *, quiet: bool) -> NoReturn:
@@ -325,6 +321,7 @@ def count(
 
         fairweight count dense=logs.dense int8=logs.int8 --groups sex --sql --dialect bigquery
 
+    Outcomes that are numbers (`--outcome`) become sums by cell, which give the limits of the rows.
     Scores are not in a cube, so AUC and calibration need the tables themselves. With `--cluster`,
     or with several tasks, a column `unit` tells clusters or examples apart by digests.
     """

@@ -16,27 +16,15 @@ from fairweight.cli.lab import (
     DISTILLATION,
     FILES,
     PRUNING,
-    Augmentation,
-    BatchSize,
     Device,
-    Distill,
-    DistillOptions,
-    Epochs,
-    Layers,
-    LearningRate,
+    DistillationOptions,
     MethodOptions,
     Onnx,
-    Optimizer,
-    Sparsity,
-    TrainingFile,
-    TrainingSet,
+    TrainingOptions,
     Variant,
-    distillation,
-    method_fields,
     place_of,
     short,
     show_model,
-    training_fields,
 )
 from fairweight.cli.screen import bar, plain_console, training_bar
 from fairweight.errors import InputError
@@ -55,6 +43,7 @@ CALIBRATION = o.panel("Calibration (of .onnx and .pt2)")
 MIXED = o.panel("Mixed precision")
 
 
+@o.takes
 def compress(
     model: Annotated[
         str,
@@ -71,9 +60,8 @@ def compress(
             "What is done; `fairweight methods` lists all methods.", "NAME", show_default=False
         ),
     ],
-    sparsity: Sparsity = None,
-    layers: Layers = None,
-    method_option: MethodOptions = None,
+    *,
+    method_fields: MethodOptions,
     remove_channels: Annotated[
         bool,
         PRUNING(
@@ -135,15 +123,8 @@ def compress(
     max_size: Annotated[
         int | None, MIXED("The largest size of the file, in bytes.", "BYTES")
     ] = None,
-    epochs: Epochs = None,
-    batch_size: BatchSize = None,
-    lr: LearningRate = None,
-    optimizer: Optimizer = None,
-    augment: Augmentation = None,
-    set_: TrainingSet = None,
-    training: TrainingFile = None,
-    distill: Distill = None,
-    distill_option: DistillOptions = None,
+    training: TrainingOptions,
+    distillation: DistillationOptions,
     teacher: Annotated[
         str | None, DISTILLATION("The teacher's folder; by default MODEL itself.", "DIR")
     ] = None,
@@ -205,24 +186,24 @@ def compress(
     o.require_lab(threads)
     from fairweight.lab.compressed_file import is_model_file
 
+    fields = method_fields.spec_fields()
+    chosen = {"method": method, **fields}
+    trained: dict[str, Any] = {
+        "--remove-channels": remove_channels, **training.given(), **distillation.given(),
+        "--teacher": teacher, "--onnx": onnx,
+    }  # fmt: skip
     if policy is not None:
-        whole: dict[str, Any] = {
-            "--remove-channels": remove_channels, "--epochs": epochs, "--batch-size": batch_size,
-            "--lr": lr, "--optimizer": optimizer, "--augment": augment, "--set": set_,
-            "--training": training, "--distill": distill, "--distill-option": distill_option,
-            "--teacher": teacher, "--onnx": onnx, "--calibration": calibration,
-            "--all-examples": all_examples, "--variant": variant,
-        }  # fmt: skip
-        if refused := [option for option, value in whole.items() if value]:
-            raise InputError(
-                f"{', '.join(refused)} cannot be used with --policy, which compresses at once and "
-                "needs training, validation and test examples of one data set; leave them out."
-            )
+        whole = {"--calibration": calibration, "--all-examples": all_examples, "--variant": variant}
+        _refuse(
+            trained | whole,
+            "with --policy, which compresses at once and needs training, validation and test "
+            "examples of one data set; leave them out.",
+        )
         from fairweight.cli.precision import compress_by_group
 
         compress_by_group(
             model,
-            {"method": method, **method_fields(sparsity, layers, method_option)},
+            chosen,
             policy,
             groups=o.split_names(groups, "--groups"),
             unit=unit,
@@ -236,26 +217,15 @@ def compress(
         )
     if groups is not None or max_size is not None:
         raise InputError("--groups and --max-size need --policy FILE: they choose by it.")
-    calibrated = {
-        "--dataset": dataset, "--dataset-option": dataset_option, "--all-examples": all_examples,
-        "--mean": mean, "--std": std, "--calibration": calibration, "--trust-file": trust_file,
-    }  # fmt: skip
     if is_model_file(model):
-        trained: dict[str, Any] = {
-            "--remove-channels": remove_channels, "--epochs": epochs, "--batch-size": batch_size,
-            "--lr": lr, "--optimizer": optimizer, "--augment": augment, "--set": set_,
-            "--training": training, "--distill": distill, "--distill-option": distill_option,
-            "--teacher": teacher, "--onnx": onnx,
-        }  # fmt: skip
-        if refused := [option for option, value in trained.items() if value]:
-            raise InputError(
-                f"{', '.join(refused)} cannot be used with '{model}', an exported file, which "
-                "cannot be trained or taken apart; give a folder that `train` wrote."
-            )
-        fields = method_fields(sparsity, layers, method_option)
+        _refuse(
+            trained,
+            f"with '{model}', an exported file, which cannot be trained or taken apart; give a "
+            "folder that `train` wrote.",
+        )
         _compress_file(
             model,
-            {"method": method, **fields},
+            chosen,
             data=data,
             dataset=dataset,
             options=o.assignments(dataset_option, "--dataset-option"),
@@ -267,31 +237,25 @@ def compress(
             overwrite=overwrite,
         )
         return
-    if refused := [option for option, value in calibrated.items() if value]:
-        raise InputError(
-            f"{', '.join(refused)} cannot be used with '{model}': they are for .onnx and .pt2 "
-            "files. A folder's card says what it was trained on; --data DIR says where that is."
-        )
+    calibrated = {
+        "--dataset": dataset, "--dataset-option": dataset_option, "--all-examples": all_examples,
+        "--mean": mean, "--std": std, "--calibration": calibration, "--trust-file": trust_file,
+    }  # fmt: skip
+    _refuse(
+        calibrated,
+        f"with '{model}': they are for .onnx and .pt2 files. A folder's card says what it was "
+        "trained on; --data DIR says where that is.",
+    )
     from fairweight.lab.artifacts import read_card
     from fairweight.lab.compression.registry import base_method, spec_of
     from fairweight.lab.training import variant_name
 
     card = read_card(Path(model))
-    fields = method_fields(sparsity, layers, method_option)
     spec = spec_of(method, **fields)
-    given = training_fields(
-        training,
-        epochs=epochs,
-        batch_size=batch_size,
-        lr=lr,
-        optimizer=optimizer,
-        augment=augment,
-        others=set_,
-        seed=card.seed,
-    )
+    given = training.spec_fields(card.seed)
     # Without a number of epochs nothing is trained; other fields then mean a forgotten one.
     how = read_spec(Training, given, "The finetuning") if given.keys() - {"seed"} else None
-    lesson = distillation(distill, distill_option)
+    lesson = distillation.spec()
     if teacher is not None and lesson is None:
         raise InputError("--teacher needs --distill LOSSES, such as --distill kd.")
     called = variant or variant_name(method, spec, lesson, after=card.variant)
@@ -299,7 +263,7 @@ def compress(
         fields = {"calibration": "random", **fields}
     suffix = ".onnx" if base_method(method).output == "onnx" else ""
     place = place_of(out, called, card.seed, Path(model).parent, suffix=suffix, overwrite=overwrite)
-    read = (model, training, teacher)
+    read = (model, training.training, teacher)
     if place.suffix == ".onnx":
         check_file(str(place), inputs=read, overwrite=overwrite)
     else:
@@ -307,7 +271,7 @@ def compress(
     with training_bar(f"compressing {card.variant}, seed {card.seed}: {called}") as progress:
         made = lab.compress(
             model,
-            {"method": method, **fields},
+            chosen,
             out=place,
             training=how,
             remove_channels=remove_channels,
@@ -321,6 +285,12 @@ def compress(
             progress=progress,
         )
     show_model(made)
+
+
+def _refuse(options: dict[str, Any], why: str) -> None:
+    """Refuse those that were used: `--epochs, --lr cannot be used …`."""
+    if used := [option for option, value in options.items() if value]:
+        raise InputError(f"{', '.join(used)} cannot be used {why}")
 
 
 def _compress_file(

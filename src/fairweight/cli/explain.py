@@ -23,6 +23,7 @@ from fairweight.tables.spec import TableSpec, read_names
 
 if TYPE_CHECKING:
     from fairweight.auditing.exemplars.exemplars import Exemplars
+    from fairweight.auditing.exemplars.largest_losses import LargestLosses
     from fairweight.auditing.preflight.preflight import Preflight
 
 EXPLAIN, EXEMPLARS, IMAGES = map(o.panel, ("Explanations", "Exemplars", "Images"))
@@ -188,8 +189,12 @@ def exemplars(
 
         fairweight exemplars preds.parquet --dataset digits --images look
 
+    Of numbers, the examples that lose most:
+
+        fairweight exemplars f16.csv q4.csv --outcome errors --denominator words --better lower
+
     Writes `exemplars`, `exemplar_counts`, `exemplar_accuracy`, `exemplar_overlap`
-    and `exemplar_surrogate` into DIR, as Parquet and CSV.
+    and `exemplar_surrogate` into DIR, as Parquet and CSV; of numbers `largest_losses`.
     """
     try:
         percentiles = [float(word) for word in o.split_names(percentile, "--percentile") or []]
@@ -197,7 +202,7 @@ def exemplars(
         raise InputError(
             f"--percentile {percentile!r} cannot be used; give numbers with commas: 90,95,99"
         ) from None
-    known = ("exemplars.parquet", "exemplars.csv")
+    known = ("exemplars.parquet", "exemplars.csv", "largest_losses.parquet", "largest_losses.csv")
     check_folder(out, inputs=tables.paths, overwrite=overwrite, names=known)
     if images is not None:
         check_folder(images, inputs=tables.paths, overwrite=overwrite, names=("manifest.csv",))
@@ -221,8 +226,41 @@ def exemplars(
             progress=progress,
         )
         found.save(out, overwrite=overwrite)
-    if not quiet:
+    if quiet:
+        return
+    from fairweight.auditing.exemplars.largest_losses import LargestLosses
+
+    if isinstance(found, LargestLosses):
+        _show_losses(found, out)
+    else:
         _show_exemplars(found, out, images, most_images)
+
+
+def _show_losses(found: LargestLosses, out: str) -> None:
+    """Print the examples that lose most, of every variant and task."""
+    several = found.rows["task"].nunique() > 1
+    heads = ("task", "variant") if several else ("variant",)
+    numbers = ("loss", "baseline", "compressed")
+    table = listing(*heads, "example", *numbers, "of all losses", numbers=numbers)
+    table.columns[len(heads)].overflow = "fold"  # identities often differ at their end
+    for _, rows in found.rows.groupby([*heads], sort=False, dropna=False):
+        for row in rows.head(SHOWN).to_dict("records"):
+            table.add_row(
+                *(str(row[head]) for head in heads),
+                str(row["example_id"]),
+                *(f"{row[name]:.4g}" for name in numbers),
+                f"{row['share_of_losses']:.0%}",
+            )
+    console = plain_console()
+    console.print(table)
+    console.print(
+        "loss: what the example adds to the loss of all, whose mean it has; of all losses: this "
+        "one and all larger ones.",
+        style="dim",
+    )
+    for note in found.notes:
+        console.print(note)
+    console.print(f"Written to {out}: {len(found.rows):,} examples")
 
 
 def _show_exemplars(found: Exemplars, out: str, images: str | None, most: int) -> None:
@@ -328,7 +366,14 @@ def _show_risks(found: Preflight, console: Console, out: str | None) -> None:
         else:
             console.print("Evidence: none, no study has tried this score. Cannot tell.")
         if level == "example":
-            console.print(_examples_at_risk(found, score))
+            table = listing("example", "label", "prediction", score.replace("_", " "))
+            most = found.examples.dropna(subset=[score])
+            most = most.sort_values(score, ascending=False, kind="stable").head(SHOWN)
+            for row in most.to_dict("records"):
+                task = "" if row["task"] is None else f" ({row['task']})"
+                cells = (f"{row['example_id']}{task}", str(row["label"]), str(row["prediction"]))
+                table.add_row(*cells, _digits(row[score]))
+            console.print(table)
         else:
             console.print(_parts_at_risk(found, level, score))
     for note in found.notes:
@@ -361,15 +406,6 @@ def _parts_at_risk(found: Preflight, level: str, score: str) -> Table:
         )
     if len(rows) > SHOWN:
         table.caption = f"{len(rows) - SHOWN:,} more: --out DIR writes all"
-    return table
-
-
-def _examples_at_risk(found: Preflight, score: str) -> Table:
-    table = listing("example", "label", "prediction", score.replace("_", " "))
-    held = found.examples.dropna(subset=[score]).sort_values(score, ascending=False, kind="stable")
-    for row in held.head(SHOWN).to_dict("records"):
-        name = row["example_id"] if row["task"] is None else f"{row['example_id']} ({row['task']})"
-        table.add_row(str(name), str(row["label"]), str(row["prediction"]), _digits(row[score]))
     return table
 
 

@@ -5,6 +5,7 @@ What `compress` shares with it is here too.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from itertools import chain, count
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
@@ -28,81 +29,150 @@ FILES = ("model.json", "weights.safetensors")  # what a model's folder surely ho
 
 NETWORK, PRUNING, DISTILLATION = map(o.panel, ("Network", "Pruning", "Distillation"))
 
-Tasks: TypeAlias = Annotated[
-    str | None,
-    o.DATA("Of several attributes only these: one by itself, two as a co-trained pair.", "a,b"),
-]
-Epochs: TypeAlias = Annotated[int | None, o.TRAINING("Passes over the training examples.")]
-BatchSize: TypeAlias = Annotated[int | None, o.TRAINING("Examples per step.")]
-LearningRate: TypeAlias = Annotated[float | None, o.TRAINING("Learning rate.")]
-Optimizer: TypeAlias = Annotated[
-    str | None,
-    o.TRAINING("How weights are changed.", "sgd|adam"),
-]
-Augmentation: TypeAlias = Annotated[
-    str | None,
-    o.TRAINING(
-        "Random changes of training images: crop=PIXELS, flip, rotate=DEGREES, shift=SHARE, "
-        "zoom=SHARE.",
-        "crop=4,flip",
-    ),
-]
-TrainingSet: TypeAlias = Annotated[
-    list[str] | None,
-    o.TRAINING(
-        "Any other field of the training: momentum=0.8, schedule=constant, warmup_epochs=5, "
-        'weight_decay=1e-4, decay_of=[["*.bias",0]]; may be repeated.',
-        "NAME=VALUE",
-        flag="--set",
-    ),
-]
-TrainingFile: TypeAlias = Annotated[
-    str | None,
-    o.TRAINING("These fields from a TOML file; options decide where both speak.", "FILE"),
-]
+
+@dataclass(frozen=True)
+class TrainingOptions(o.OptionGroup):
+    """How a network is trained or finetuned."""
+
+    epochs: Annotated[int | None, o.TRAINING("Passes over the training examples.")] = None
+    batch_size: Annotated[int | None, o.TRAINING("Examples per step.")] = None
+    lr: Annotated[float | None, o.TRAINING("Learning rate.")] = None
+    optimizer: Annotated[str | None, o.TRAINING("How weights are changed.", "sgd|adam")] = None
+    augment: Annotated[
+        str | None,
+        o.TRAINING(
+            "Random changes of training images: crop=PIXELS, flip, rotate=DEGREES, shift=SHARE, "
+            "zoom=SHARE.",
+            "crop=4,flip",
+        ),
+    ] = None
+    set_: Annotated[
+        list[str] | None,
+        o.TRAINING(
+            "Any other field of the training: momentum=0.8, schedule=constant, warmup_epochs=5, "
+            'weight_decay=1e-4, decay_of=[["*.bias",0]]; may be repeated.',
+            "NAME=VALUE",
+            flag="--set",
+        ),
+    ] = None
+    training: Annotated[
+        str | None,
+        o.TRAINING("These fields from a TOML file; options decide where both speak.", "FILE"),
+    ] = None
+
+    def spec_fields(self, seed: int | None) -> dict[str, Any]:
+        """The fields of a training from the file, then from options."""
+        given = {} if self.training is None else read_toml(self.training, "The training file")
+        options: dict[str, Any] = {
+            "epochs": self.epochs,
+            "batch_size": self.batch_size,
+            "lr": self.lr,
+            "optimizer": self.optimizer,
+            "seed": seed,
+        }
+        if self.augment is not None:
+            words = [word.strip() for word in self.augment.split(",") if word.strip()]
+            if not words:
+                raise InputError(
+                    f"--augment {self.augment!r} names nothing; write, for example, crop=4,flip"
+                )
+            changes = [word if "=" in word else f"{word}=true" for word in words]
+            options["augment"] = o.assignments(changes, "--augment")
+        given = merged(given, o.assignments(self.set_, "--set"))
+        return merged(given, {name: value for name, value in options.items() if value is not None})
+
+
+@dataclass(frozen=True)
+class MethodOptions(o.OptionGroup):
+    """The fields of a method of compression."""
+
+    sparsity: Annotated[float | None, PRUNING("Share of weights (or slices) to remove.")] = None
+    layers: Annotated[
+        str | None,
+        PRUNING("Which layers: 'layer1.*,fc', '@conv', '!@last' (all but the last).", "PATTERNS"),
+    ] = None
+    method_option: Annotated[
+        list[str] | None,
+        PRUNING(
+            "Another field of the method (`fairweight methods NAME` lists them): n=1, dim=1, "
+            "schedule=gmp, schedule.end=60; may be repeated.",
+            "NAME=VALUE",
+        ),
+    ] = None
+
+    def spec_fields(self) -> dict[str, Any]:
+        """The fields; `schedule=gmp` and `schedule.end=60` are one table."""
+        others = self.method_option or []
+        kinds = [item.partition("=")[2] for item in others if item.startswith("schedule=")]
+        plain = [item for item in others if not item.startswith("schedule=")]
+        fields = o.assignments(plain, "--method-option")
+        if kinds:
+            held = fields.get("schedule", {})
+            table = {"kind": kinds[-1], **held} if isinstance(held, dict) else kinds[-1]
+            fields["schedule"] = table
+        if self.sparsity is not None:
+            fields["sparsity"] = self.sparsity
+        if self.layers is not None:
+            patterns = (part.strip() for part in self.layers.split(","))
+            fields["layers"] = tuple(part for part in patterns if part)
+        return fields
+
+
+@dataclass(frozen=True)
+class DistillationOptions(o.OptionGroup):
+    """Whether and how the model is held near a teacher."""
+
+    distill: Annotated[
+        str | None,
+        DISTILLATION(
+            "Hold the model near a teacher while it trains: kd, at+kd (`fairweight methods` "
+            "lists the losses).",
+            "LOSSES",
+        ),
+    ] = None
+    distill_option: Annotated[
+        list[str] | None,
+        DISTILLATION(
+            "Another field of it: weights.at=500, options.kd.temperature=2, cache=true; may be "
+            "repeated.",
+            "NAME=VALUE",
+        ),
+    ] = None
+
+    def spec(self) -> Distillation | None:
+        """The distillation that is asked for, if one is; its losses are looked up."""
+        if self.distill is None:
+            if self.distill_option:
+                raise InputError(
+                    "--distill-option needs --distill LOSSES, such as --distill at+kd."
+                )
+            return None
+        from fairweight.lab.distillation.registry import terms_of
+
+        fields = o.assignments(self.distill_option, "--distill-option")
+        spec = read_spec(Distillation, {**fields, "losses": self.distill}, "The distillation")
+        terms_of(spec)
+        return spec
+
+
 Device: TypeAlias = Annotated[str, o.TRAINING("Where it runs.", "cpu|cuda|mps")]
-Sparsity: TypeAlias = Annotated[float | None, PRUNING("Share of weights (or slices) to remove.")]
-Layers: TypeAlias = Annotated[
-    str | None,
-    PRUNING("Which layers: 'layer1.*,fc', '@conv', '!@last' (all but the last).", "PATTERNS"),
-]
-MethodOptions: TypeAlias = Annotated[
-    list[str] | None,
-    PRUNING(
-        "Another field of the method (`fairweight methods NAME` lists them): n=1, dim=1, "
-        "schedule=gmp, schedule.end=60; may be repeated.",
-        "NAME=VALUE",
-    ),
-]
-Distill: TypeAlias = Annotated[
-    str | None,
-    DISTILLATION(
-        "Hold the model near a teacher while it trains: kd, at+kd (`fairweight methods` "
-        "lists the losses).",
-        "LOSSES",
-    ),
-]
-DistillOptions: TypeAlias = Annotated[
-    list[str] | None,
-    DISTILLATION(
-        "Another field of it: weights.at=500, options.kd.temperature=2, cache=true; may be "
-        "repeated.",
-        "NAME=VALUE",
-    ),
-]
 Variant: TypeAlias = Annotated[str | None, o.OUTPUT("What the model is called in tables.", "NAME")]
 Onnx: TypeAlias = Annotated[
     bool, o.OUTPUT("Also write model.onnx, which is what ships.", flag="--onnx")
 ]
 
 
+@o.takes
 def train(
     dataset: Annotated[
         str, o.DATA("What to train on; `fairweight datasets` lists them.", "NAME")
     ] = "digits",
     data: o.DataFolder = None,
     dataset_option: o.DatasetOptions = None,
-    tasks: Tasks = None,
+    tasks: Annotated[
+        str | None,
+        o.DATA("Of several attributes only these: one by itself, two as a co-trained pair.", "a,b"),
+    ] = None,
     size: Annotated[int | None, o.DATA("Bring square images to this side, in pixels.")] = None,
     validation: Annotated[
         float,
@@ -158,13 +228,8 @@ def train(
             "FILE",
         ),
     ] = None,
-    epochs: Epochs = None,
-    batch_size: BatchSize = None,
-    lr: LearningRate = None,
-    optimizer: Optimizer = None,
-    augment: Augmentation = None,
-    set_: TrainingSet = None,
-    training: TrainingFile = None,
+    *,
+    training: TrainingOptions,
     seed: Annotated[
         int,
         o.TRAINING("Decides first weights and order of examples: another seed, another member."),
@@ -180,11 +245,8 @@ def train(
             "NAME",
         ),
     ] = None,
-    sparsity: Sparsity = None,
-    layers: Layers = None,
-    method_option: MethodOptions = None,
-    distill: Distill = None,
-    distill_option: DistillOptions = None,
+    pruning: MethodOptions,
+    distillation: DistillationOptions,
     teacher: Annotated[str | None, DISTILLATION("The teacher's folder.", "DIR")] = None,
     variant: Variant = None,
     onnx: Onnx = False,
@@ -253,31 +315,21 @@ def train(
     )
     how = read_spec(
         Training,
-        {"epochs": EPOCHS}
-        | training_fields(
-            training,
-            epochs=epochs,
-            batch_size=batch_size,
-            lr=lr,
-            optimizer=optimizer,
-            augment=augment,
-            others=set_,
-            seed=seed,
-        ),
+        {"epochs": EPOCHS} | training.spec_fields(seed),
         "The training",
     )
-    fields = method_fields(sparsity, layers, method_option)
+    fields = pruning.spec_fields()
     if method is None and fields:
         raise InputError(
             f"{', '.join(sorted(fields))} say how to prune, but no method is named; add --method "
             "NAME (fairweight methods lists them)."
         )
-    pruning = None if method is None else {"method": method, **fields}
-    lesson = distillation(distill, distill_option)
-    called = variant or trained_name(pruning, lesson)
+    pruned = None if method is None else {"method": method, **fields}
+    lesson = distillation.spec()
+    called = variant or trained_name(pruned, lesson)
     place = place_of(out, called, seed, Path("models"), overwrite=overwrite)
     own = None if init in PUBLISHED else init
-    read = (backdoor, own, weights, training, teacher)
+    read = (backdoor, own, weights, training.training, teacher)
     check_folder(str(place), inputs=read, overwrite=overwrite, names=FILES)
     with training_bar(f"training {called}, seed {seed}") as progress:
         made = lab.train(
@@ -285,7 +337,7 @@ def train(
             network,
             how,
             place,
-            pruning=pruning,
+            pruning=pruned,
             distillation=lesson,
             teacher=teacher,
             init=own,
@@ -338,69 +390,6 @@ def merged(first: dict[str, Any], second: dict[str, Any]) -> dict[str, Any]:
             value = merged(held, value)
         both[name] = value
     return both
-
-
-def training_fields(
-    file: str | None,
-    *,
-    epochs: int | None,
-    batch_size: int | None,
-    lr: float | None,
-    optimizer: str | None,
-    augment: str | None,
-    others: list[str] | None,
-    seed: int | None,
-) -> dict[str, Any]:
-    """The fields of a training from a file, then from options."""
-    given = {} if file is None else read_toml(file, "The training file")
-    options: dict[str, Any] = {
-        "epochs": epochs,
-        "batch_size": batch_size,
-        "lr": lr,
-        "optimizer": optimizer,
-        "seed": seed,
-    }
-    if augment is not None:
-        words = [word.strip() for word in augment.split(",") if word.strip()]
-        if not words:
-            raise InputError(
-                f"--augment {augment!r} names nothing; write, for example, crop=4,flip"
-            )
-        changes = [word if "=" in word else f"{word}=true" for word in words]
-        options["augment"] = o.assignments(changes, "--augment")
-    given = merged(given, o.assignments(others, "--set"))
-    return merged(given, {name: value for name, value in options.items() if value is not None})
-
-
-def method_fields(
-    sparsity: float | None, layers: str | None, others: list[str] | None
-) -> dict[str, Any]:
-    """The fields of a method from options; `schedule=gmp` and `schedule.end=60` are one table."""
-    plain = [item for item in others or [] if not item.startswith("schedule=")]
-    kinds = [item.partition("=")[2] for item in others or [] if item.startswith("schedule=")]
-    fields = o.assignments(plain, "--method-option")
-    if kinds:
-        held = fields.get("schedule", {})
-        fields["schedule"] = {"kind": kinds[-1], **held} if isinstance(held, dict) else kinds[-1]
-    if sparsity is not None:
-        fields["sparsity"] = sparsity
-    if layers is not None:
-        fields["layers"] = tuple(part.strip() for part in layers.split(",") if part.strip())
-    return fields
-
-
-def distillation(losses: str | None, options: list[str] | None) -> Distillation | None:
-    """The distillation that options ask for, if they do; its losses are looked up."""
-    if losses is None:
-        if options:
-            raise InputError("--distill-option needs --distill LOSSES, such as --distill at+kd.")
-        return None
-    from fairweight.lab.distillation.registry import terms_of
-
-    fields = o.assignments(options, "--distill-option")
-    spec = read_spec(Distillation, {**fields, "losses": losses}, "The distillation")
-    terms_of(spec)
-    return spec
 
 
 def show_model(made: Made) -> None:

@@ -7,7 +7,7 @@ import inspect
 import json
 import shlex
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from enum import StrEnum
 from importlib import util
 from typing import TYPE_CHECKING, Annotated, Any, TypeAlias, get_args, get_type_hints
@@ -81,18 +81,51 @@ SingleExamples: TypeAlias = Annotated[TableSpec, without("count")]
 OfAudit: TypeAlias = Annotated[AuditOptions, only("members", "n_boot", "min_group", "random_state")]
 
 
+@dataclass(frozen=True)
+class OptionGroup:
+    """Options that several commands have together: a subclass has a field for each of them."""
+
+    def given(self) -> dict[str, Any]:
+        """Options that were used, by their names on the command line.
+
+        >>> @dataclass(frozen=True)
+        ... class Group(OptionGroup):
+        ...     batch_size: int | None = None
+        ...     set_: list[str] | None = None
+        >>> Group(set_=["momentum=0.8"]).given()
+        {'--set': ['momentum=0.8']}
+        """
+        values = {field.name: getattr(self, field.name) for field in fields(self)}
+        return {
+            "--" + name.rstrip("_").replace("_", "-"): value
+            for name, value in values.items()
+            if value
+        }
+
+
 def takes(command: Callable[..., None]) -> Callable[..., None]:
-    """The command with an option for every field of the requests among its parameters."""
+    """The command with an option for every field of the requests and groups it has."""
     hints = get_type_hints(command, include_extras=True)
     parameters: list[inspect.Parameter] = []
-    fields: dict[str, dict[str, str]] = {}  # request → field → parameter
+    requests: dict[str, dict[str, str]] = {}  # request → field → parameter
+    groups: dict[str, type[OptionGroup]] = {}
     for parameter in inspect.signature(command).parameters.values():
         kind, *more = get_args(hints[parameter.name]) or (hints[parameter.name],)
+        if isinstance(kind, type) and issubclass(kind, OptionGroup):
+            groups[parameter.name] = kind
+            annotations = get_type_hints(kind, include_extras=True)
+            parameters += [
+                parameter.replace(
+                    name=field.name, default=field.default, annotation=annotations[field.name]
+                )
+                for field in fields(kind)
+            ]
+            continue
         if kind not in (TableSpec, AuditOptions):
             parameters.append(parameter.replace(annotation=hints[parameter.name]))
             continue
         chosen = next(item for item in more if isinstance(item, Chosen))
-        own = fields.setdefault(parameter.name, {})
+        own = requests.setdefault(parameter.name, {})
         for name, (held, about) in options_of(kind).items():
             if name in chosen:
                 own[name] = f"{parameter.name}_{name}"
@@ -100,7 +133,9 @@ def takes(command: Callable[..., None]) -> Callable[..., None]:
 
     @functools.wraps(command)
     def called(**given: Any) -> None:
-        for request, own in fields.items():
+        for name, group in groups.items():
+            given[name] = group(**{field.name: given.pop(field.name) for field in fields(group)})
+        for request, own in requests.items():
             kind = get_args(hints[request])[0]
             values = {name: _read(kind, name, given.pop(place)) for name, place in own.items()}
             if kind is TableSpec:

@@ -101,13 +101,19 @@ def plan(
     asked = checked_policy(policy) if policy is not None else None
     if asked is not None:
         options = replace(options, confirmatory=asked.confirmatory())
+    try:
+        churns = tuple(float(part) for part in (churn or "").split(",") if part.strip())
+    except ValueError:
+        raise InputError(
+            f"--churn {churn!r} cannot be used; give fractions with commas, such as 0.01,0.03."
+        ) from None
     with bar() as progress:
         made = fw.api.plan(
             tables if tables.sources else None,
             replace(options, n_boot=20),  # a plan needs no replicates
             margin=margin,
             power=power,
-            churn=_churns(churn),
+            churn=churns,
             n_groups=n_groups,
             expected_loss=expected_loss,
             looks=looks,
@@ -131,12 +137,3 @@ def plan(
 
 
 FORMATS = (".svg", ".png", ".csv", ".json")
-
-
-def _churns(text: str | None) -> tuple[float, ...]:
-    try:
-        return tuple(float(part) for part in (text or "").split(",") if part.strip())
-    except ValueError:
-        raise InputError(
-            f"--churn {text!r} cannot be used; give fractions with commas, such as 0.01,0.03."
-        ) from None

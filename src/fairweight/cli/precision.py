@@ -12,16 +12,13 @@ import fairweight as fw
 from fairweight.audits import check_report, checked_policy
 from fairweight.base.files import check_file
 from fairweight.cli import options as o
-from fairweight.cli.lab import Layers, MethodOptions, Sparsity, method_fields
-from fairweight.cli.predict import AskedPart
+from fairweight.cli.lab import MethodOptions
+from fairweight.cli.predict import ExampleOptions, prepared_data
 from fairweight.cli.screen import bar, plain_console, reader_may_leave, show_audit
 from fairweight.errors import InputError
-from fairweight.specs.data import Data
-from fairweight.specs.toml import read_spec
 
 if TYPE_CHECKING:
-    from fairweight.data.dataset import Images
-    from fairweight.lab.partition import Prepared
+    pass
 
 UNITS = o.panel("Units")
 
@@ -57,26 +54,15 @@ def sensitivity(
     unit: Annotated[
         str, UNITS("A layer, or the block that names of layers share.", "layer|block")
     ] = "layer",
-    sparsity: Sparsity = None,
-    layers: Layers = None,
-    method_option: MethodOptions = None,
+    *,
+    method_fields: MethodOptions,
     cluster: Annotated[
         str | None, UNITS("The column whose examples belong together (a person).", "COL")
     ] = None,
     task: Annotated[
         str | None, UNITS("Of a model of several attributes: the one that is judged.", "NAME")
     ] = None,
-    dataset: o.DatasetName = None,
-    data: o.DataFolder = None,
-    dataset_option: o.DatasetOptions = None,
-    part: AskedPart = "test",
-    all_examples: Annotated[
-        bool,
-        o.DATA("With --dataset: every example that it has, not a part.", flag="--all-examples"),
-    ] = False,
-    mean: o.Mean = None,
-    std: o.Deviation = None,
-    *,
+    examples: ExampleOptions,
     options: o.OfAudit,
     policy: Annotated[
         str | None,
@@ -124,28 +110,23 @@ def sensitivity(
     if asked is not None:
         options = replace(options, confirmatory=asked.confirmatory())
     limit = None if budget is None else seconds_of(budget, "--budget")
-    fields = method_fields(sparsity, layers, method_option)
+    fields = method_fields.spec_fields()
+    examples.check()
     console = plain_console()
     with bar() as progress:
         progress("reading data", 0, 1)
-        judged, training = judged_data(
-            model,
-            dataset=dataset,
-            dataset_options=o.assignments(dataset_option, "--dataset-option"),
-            data=data,
-            part=part,
-            all_examples=all_examples,
-        )
+        judged, prepared = examples.read([model])
+        apart = None if prepared is None or examples.part == "train" else prepared.train
         made = fw.sensitivity(
             model,
             {"method": method, **fields},
             judged,
             groups=o.split_names(groups, "--groups"),
-            calibration=training,
+            calibration=apart,
             unit=unit_level(unit),
             cluster=cluster,
             task=task,
-            scaling=o.read_scaling(mean, std),
+            scaling=examples.scaling(),
             store=store or f"{Path(out)}-units",
             budget=limit,
             options=options,
@@ -172,26 +153,6 @@ def unit_level(text: str) -> Any:
     if text not in ("layer", "block"):
         raise InputError(f"--unit {text} cannot be used; write layer or block.")
     return text
-
-
-def judged_data(
-    model: str,
-    *,
-    dataset: str | None,
-    dataset_options: dict[str, Any],
-    data: str | None,
-    part: str,
-    all_examples: bool,
-) -> tuple[Images, Images | None]:
-    """Examples to judge on, and training examples to calibrate with."""
-    from fairweight.data import load
-
-    if dataset is None and (dataset_options or all_examples):
-        raise InputError("--dataset-option and --all-examples need --dataset NAME.")
-    if dataset is not None and all_examples:
-        return load(dataset, data, **dataset_options), None
-    prepared = prepared_data(model, dataset, dataset_options, data)
-    return prepared.part(part), None if part == "train" else prepared.train
 
 
 def compress_by_group(
@@ -228,7 +189,7 @@ def compress_by_group(
     console = plain_console()
     with bar() as progress:
         progress("reading data", 0, 1)
-        prepared = prepared_data(model, dataset, dataset_options, data)
+        prepared = prepared_data([model], dataset, dataset_options, data)
         found = mixed_precision(
             model,
             spec,
@@ -263,15 +224,3 @@ def compress_by_group(
     console.print(f"The search ended because {found.reason}.", soft_wrap=True)
     console.print(f"Written to {place}; report: {report / 'report.html'}", soft_wrap=True)
     leave(found.verdict, quiet=False)
-
-
-def prepared_data(
-    model: str, dataset: str | None, dataset_options: dict[str, Any], data: str | None
-) -> Prepared:
-    """Parts of the data set that is named, or that the model's card names."""
-    from fairweight.lab.partition import prepare
-    from fairweight.lab.prediction import data_of, model_files
-
-    if dataset is None:
-        return prepare(data_of(model_files([model])), data)
-    return prepare(read_spec(Data, {"name": dataset, "options": dataset_options}, "The data"), data)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import csv
 import json
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from math import isnan
-from typing import TYPE_CHECKING, Annotated, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 
 import typer
 
@@ -21,8 +21,12 @@ from fairweight.specs.toml import read_spec
 from fairweight.tables.spec import read_names
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
+    from fairweight.data.dataset import Images
+    from fairweight.lab.batches import Scaling
+    from fairweight.lab.partition import Prepared
+    from fairweight.lab.prediction import ModelFile
     from fairweight.lab.representations import BlockDistance
 
 AskedPart: TypeAlias = Annotated[
@@ -30,6 +34,57 @@ AskedPart: TypeAlias = Annotated[
 ]
 
 
+@dataclass(frozen=True)
+class ExampleOptions(o.OptionGroup):
+    """The examples that models are run on, and what models do with a pixel."""
+
+    dataset: o.DatasetName = None
+    data: o.DataFolder = None
+    dataset_option: o.DatasetOptions = None
+    part: AskedPart = "test"
+    all_examples: Annotated[
+        bool,
+        o.DATA("With --dataset: every example that it has, not a part.", flag="--all-examples"),
+    ] = False
+    mean: o.Mean = None
+    std: o.Deviation = None
+
+    def scaling(self) -> Scaling | None:
+        """What a model takes from a pixel, if that is said."""
+        return o.read_scaling(self.mean, self.std)
+
+    def check(self) -> None:
+        """Refuse options of a data set where none is named."""
+        if self.dataset is None and (self.dataset_option or self.all_examples):
+            raise InputError("--dataset-option and --all-examples need --dataset NAME.")
+
+    def read(self, models: Sequence[str | ModelFile]) -> tuple[Images, Prepared | None]:
+        """The examples, and the prepared data with all parts unless every example was asked for."""
+        options = o.assignments(self.dataset_option, "--dataset-option")
+        if self.dataset is not None and self.all_examples:
+            from fairweight.data import load
+
+            return load(self.dataset, self.data, **options), None
+        prepared = prepared_data(models, self.dataset, options, self.data)
+        return prepared.part(self.part), prepared
+
+
+def prepared_data(
+    models: Sequence[str | ModelFile],
+    dataset: str | None,
+    options: dict[str, Any],
+    data: str | None,
+) -> Prepared:
+    """Parts of the data set that is named, or else of the one that the models' cards name."""
+    from fairweight.lab.partition import prepare
+    from fairweight.lab.prediction import data_of, model_files
+
+    if dataset is None:
+        return prepare(data_of(model_files(models)), data)
+    return prepare(read_spec(Data, {"name": dataset, "options": options}, "The data"), data)
+
+
+@o.takes
 def predict(
     models: Annotated[
         list[str],
@@ -41,16 +96,8 @@ def predict(
             show_default=False,
         ),
     ],
-    dataset: o.DatasetName = None,
-    data: o.DataFolder = None,
-    dataset_option: o.DatasetOptions = None,
-    part: AskedPart = "test",
-    all_examples: Annotated[
-        bool,
-        o.DATA("With --dataset: every example that it has, not a part.", flag="--all-examples"),
-    ] = False,
-    mean: o.Mean = None,
-    std: o.Deviation = None,
+    *,
+    examples: ExampleOptions,
     scores: Annotated[
         bool, o.OUTPUT("Also the probabilities of all classes.", flag="--scores")
     ] = False,
@@ -99,10 +146,7 @@ def predict(
     Written while it is made: an interrupted run goes on where it stopped.
     """
     o.require_lab(threads)
-    from fairweight.data import load
-    from fairweight.lab.partition import prepare
     from fairweight.lab.prediction import (
-        data_of,
         model_files,
         training_table,
         variants_table,
@@ -111,12 +155,10 @@ def predict(
 
     if batch_size < 1:
         raise InputError(f"--batch-size {batch_size} cannot be used; give at least 1.")
-    scaling = o.read_scaling(mean, std)
+    scaling = examples.scaling()
     members = model_files(models)
-    options = o.assignments(dataset_option, "--dataset-option")
-    if dataset is None and (options or all_examples):
-        raise InputError("--dataset-option and --all-examples need --dataset NAME.")
-    if all_examples and (variants is not None or train_table is not None):
+    examples.check()
+    if examples.all_examples and (variants is not None or train_table is not None):
         raise InputError(
             "--all-examples has no training part; leave out --variants and --train-table, or "
             "--all-examples."
@@ -128,16 +170,7 @@ def predict(
             check_file(target, inputs=models, overwrite=overwrite, option=option)
     with bar() as progress:
         progress("reading data", 0, 1)
-        if dataset is not None and all_examples:
-            chosen = load(dataset, data, **options)
-        else:
-            spec = (
-                data_of(members)
-                if dataset is None
-                else read_spec(Data, {"name": dataset, "options": options}, "The data")
-            )
-            prepared = prepare(spec, data)
-            chosen = prepared.part(part)
+        chosen, prepared = examples.read(members)
         path = lab.predict(
             members,
             chosen,
@@ -150,11 +183,11 @@ def predict(
             progress=lambda done: progress(f"asking {len(members)} models", done, len(chosen)),
         )
         written = [str(path)]
-        if variants is not None:
+        if variants is not None and prepared is not None:
             progress("measuring", 0, 1)
             table = variants_table(members, prepared, again=remeasure)
             written.append(write_table(table, variants))
-        if train_table is not None:
+        if train_table is not None and prepared is not None:
             written.append(write_table(training_table(prepared.train), train_table))
     typer.echo(
         f"{len(members)} models on {len(chosen):,} examples, written to {', '.join(written)}"

@@ -26,10 +26,10 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from fairweight.runs.listing import Listed
-    from fairweight.runs.plan import Plan
+    from fairweight.runs.plan import StudyPlan
     from fairweight.runs.runner import News
     from fairweight.studies.claims import Judged
-    from fairweight.studies.pilots import Pilot
+    from fairweight.studies.pilots import PilotWidth
 
 ALONE = 30.0  # seconds of work below which loading torch in other processes takes longer
 STORE = "fairweight-runs"
@@ -382,7 +382,7 @@ def gc(
 
 def _planned(
     which: str, preset: str | None, store: str, data: str | None, console: Console
-) -> tuple[Plan, Store]:
+) -> tuple[StudyPlan, Store]:
     """The plan of a study, without experiments whose data are not there, and its store."""
     from fairweight.runs.plan import plan
     from fairweight.studies import library
@@ -403,7 +403,7 @@ def _listed(which: str, preset: str | None, store: str, data: str | None) -> tup
     return listed(present, place.root), place
 
 
-def _publish(plan: Plan, store: Store, console: Console, *, overwrite: bool) -> None:
+def _publish(plan: StudyPlan, store: Store, console: Console, *, overwrite: bool) -> None:
     """Write what is finished into the store's results, and say where."""
     from fairweight.studies.publication import publish
 
@@ -504,7 +504,7 @@ def _show_claims(found: list[Judged]) -> None:
     console.print(claims_page.summary(found))
 
 
-def _show_pilot(found: list[Pilot], members: int) -> None:
+def _show_pilot(found: list[PilotWidth], members: int) -> None:
     """Print how wide the interval of every claim will be, and how many are narrow enough."""
     table = listing("claim", "line", "half-width to expect", "at most", "")
     for one in found:

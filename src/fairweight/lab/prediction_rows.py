@@ -27,7 +27,7 @@ REMEDY = "say outputs='logits' or outputs='probabilities'"
 
 
 @dataclass(frozen=True)
-class Answers:
+class BatchPredictions:
     """For each example (and task) of a batch.
 
     predicted      places of classes (N,), or 0 and 1 (N, tasks); or values as the model gave them
@@ -58,7 +58,7 @@ def kind_of_outputs(outputs: NDArray[Any], *, tasks: bool, shown: str) -> Output
 
 def read_outputs(
     outputs: NDArray[Any], *, n: int, tasks: int | None, kind: Outputs | None, shown: str
-) -> tuple[Answers, Outputs | None]:
+) -> tuple[BatchPredictions, Outputs | None]:
     """Predictions for a batch of `n` examples, and whether outputs are logits or probabilities.
 
     Parameters
@@ -88,7 +88,7 @@ def read_outputs(
                 "classes), or one predicted class per example."
             )
         truths = outputs.dtype.kind == "b"
-        return Answers(outputs.astype(np.int64) if truths else outputs, None), kind
+        return BatchPredictions(outputs.astype(np.int64) if truths else outputs, None), kind
     if not np.isfinite(outputs).all():
         row = int(np.flatnonzero(~np.isfinite(outputs.reshape(n, -1)).all(axis=1))[0])
         raise InputError(
@@ -104,18 +104,18 @@ def read_outputs(
     if tasks is not None:
         positive = values if kind == "probabilities" else _sigmoid(values)
         cut = 0.5 if kind == "probabilities" else 0.0
-        return Answers((values > cut).astype(np.int64), positive), kind
+        return BatchPredictions((values > cut).astype(np.int64), positive), kind
     if values.ndim == 1 or values.shape[1] == 1:
         single = values.reshape(-1)
         positive = single if kind == "probabilities" else _sigmoid(single)
         cut = 0.5 if kind == "probabilities" else 0.0
         both = np.stack([1 - positive, positive], axis=1)
-        return Answers((single > cut).astype(np.int64), both), kind
+        return BatchPredictions((single > cut).astype(np.int64), both), kind
     shares = values
     if kind != "probabilities":
         raised = np.exp(values - values.max(axis=1, keepdims=True))
         shares = raised / raised.sum(axis=1, keepdims=True)
-    return Answers(values.argmax(axis=1).astype(np.int64), shares), kind
+    return BatchPredictions(values.argmax(axis=1).astype(np.int64), shares), kind
 
 
 def label_ranks(
@@ -219,7 +219,9 @@ class PredictionRows:
             table = table.replace_schema_metadata({CLASSES_KEY: json.dumps(order)})
         return table
 
-    def _in_common_order(self, member: OpenModel, answers: Answers, several: bool) -> Answers:
+    def _in_common_order(
+        self, member: OpenModel, answers: BatchPredictions, several: bool
+    ) -> BatchPredictions:
         """Predictions in the order of the common classes, where the model's order differs."""
         held = answers.probabilities
         own = member.model.classes or self.names
@@ -227,7 +229,7 @@ class PredictionRows:
             if several and own is not None and self.names is not None and own != self.names:
                 places = [own.index(name) for name in self.names]
                 held = None if held is None else held[:, places]
-                return Answers(answers.predicted[:, places], held)
+                return BatchPredictions(answers.predicted[:, places], held)
             return answers
         wanted = len(own) if own is not None else self._classes or held.shape[1]
         if held.shape[1] != wanted:
@@ -268,7 +270,7 @@ class PredictionRows:
         return np.array([places[text] for text in texts.tolist()], dtype=np.int64)
 
     def _block(
-        self, member: OpenModel, batch: Batch, labels: NDArray[Any], answers: Answers
+        self, member: OpenModel, batch: Batch, labels: NDArray[Any], answers: BatchPredictions
     ) -> pa.Table:
         held = answers.probabilities
         if held is not None:
@@ -302,7 +304,7 @@ class PredictionRows:
         return pa.table(columns | _groups(batch, 1))
 
     def _task_block(
-        self, member: OpenModel, batch: Batch, labels: NDArray[Any], answers: Answers
+        self, member: OpenModel, batch: Batch, labels: NDArray[Any], answers: BatchPredictions
     ) -> pa.Table:
         """One row per example and task, an example's tasks together."""
         n, tasks = labels.shape
@@ -325,7 +327,7 @@ class PredictionRows:
             columns["label_rank"] = pa.array(np.where(right, 1, 2).astype(np.int64))
         return pa.table(columns | _groups(batch, tasks))
 
-    def _score(self, held: NDArray[np.float64], answers: Answers) -> NDArray[np.float64]:
+    def _score(self, held: NDArray[np.float64], answers: BatchPredictions) -> NDArray[np.float64]:
         if held.shape[1] == 2:
             called = [name.casefold() in POSITIVE_NAMES for name in self.names or ()]
             return held[:, 0 if called == [True, False] else 1]

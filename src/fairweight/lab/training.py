@@ -388,7 +388,9 @@ def train(
     if model.init != "random":
         pretrained = pretrained_file(model, [] if weights is None else [weights])
     prepared = prepared or prepare(data, root)
-    training = _with_loss(training, prepared)
+    # Attributes are learnt with a binary loss each, classes with cross-entropy.
+    loss: Any = "binary" if prepared.train.multi_label else "cross-entropy"
+    training = replace(training, loss=loss)
     network, options = _network(model, prepared, training.seed)
     begun: dict[str, Any] = {"init": None if init is None else str(init)}
     if init is not None:
@@ -500,11 +502,6 @@ def distil(
         overwrite=overwrite,
         progress=progress,
     )
-
-
-def _with_loss(training: Training, prepared: Prepared) -> Training:
-    """Attributes are learnt with a binary loss each, classes with cross-entropy."""
-    return replace(training, loss="binary" if prepared.train.multi_label else "cross-entropy")
 
 
 def _network(model: Model, prepared: Prepared, seed: int) -> tuple[nn.Module, dict[str, Any]]:

@@ -41,8 +41,8 @@ TIMED = 11  # pairs of calls; all but the outer two give limits with an error of
 
 
 @dataclass(frozen=True)
-class Network:
-    """A float network as an ONNX file, with what is needed to ask it and to compress it.
+class FloatNetwork:
+    """A float network as an ONNX file, with what is needed to run it and to compress it.
 
     file       the float ONNX file
     module     what it was exported from; None for files of others
@@ -61,7 +61,7 @@ class Network:
 @contextmanager
 def opened_network(
     model: nn.Module | str | Path, example: Any = None, *, scaling: Scaling | None = None
-) -> Iterator[Network]:
+) -> Iterator[FloatNetwork]:
     """A folder of the lab, a module or an ONNX file; exported where it has to be.
 
     Parameters
@@ -86,17 +86,19 @@ def opened_network(
             card = card_of(read_onnx(path), f"'{path}'")
             called = path.stem if card is None else card.variant
             card = card or Card()
-            yield Network(path, Path(folder), card, None, called, card.preprocessing or scaling)
+            yield FloatNetwork(
+                path, Path(folder), card, None, called, card.preprocessing or scaling
+            )
             return
         scale = card.preprocessing or scaling
         images = as_floats(example, scale, "The model")[:TIMED_AT_ONCE].contiguous()
         file = to_onnx(module, images, Path(folder) / "float.onnx", card=card)
-        yield Network(file, Path(folder), card, module, card.variant, scale)
+        yield FloatNetwork(file, Path(folder), card, module, card.variant, scale)
 
 
 @dataclass(frozen=True)
 class JudgedExamples:
-    """The examples that models are asked about, in batches, with labels as places of classes."""
+    """The examples that models are judged on, in batches, with labels as places of classes."""
 
     batches: tuple[Batch, ...]
     labels: NDArray[np.int64]
@@ -162,7 +164,7 @@ class JudgedExamples:
 
 
 class UnitPredictor:
-    """Predictions of the models of one network, each made once and kept in a folder.
+    """Predictions of the models of one network, each computed once and stored in a folder.
 
     Parameters
     ----------
@@ -175,7 +177,7 @@ class UnitPredictor:
     def __init__(
         self,
         models: UnitModels,
-        network: Network,
+        network: FloatNetwork,
         calibration: NDArray[Any],
         examples: JudgedExamples,
         *,
@@ -215,13 +217,13 @@ class UnitPredictor:
         return self._kept[which]
 
     def has(self, names: Collection[str]) -> bool:
-        """Whether these predictions were made already."""
+        """Whether these predictions are there already."""
         which = frozenset(self.models.layers(names))
         place = self._place(which)
         return which in self._kept or (place is not None and place.is_file())
 
     def right(self, names: Collection[str]) -> NDArray[np.bool_]:
-        """Whether each example is predicted rightly."""
+        """Whether each prediction is right."""
         return np.asarray(self.of(names) == self.examples.labels)
 
     def ask(self, made: PartlyCompressed) -> NDArray[np.int64]:
@@ -337,7 +339,7 @@ def _read(place: Path, n: int) -> NDArray[np.int64] | None:
 
 
 def unit_predictors(
-    network: Network,
+    network: FloatNetwork,
     spec: Method,
     parts: Sequence[JudgedExamples],
     *,
@@ -345,7 +347,7 @@ def unit_predictors(
     level: Level,
     store: str | Path | None,
 ) -> list[UnitPredictor]:
-    """Predictors of the same models on several sets of examples, none of them calibrated with."""
+    """Predictors of the same models on several sets of examples; none was used to calibrate."""
     name, wanted = named_method(spec)
     needed = getattr(wanted, "calibration_examples", 1)
     checked = [
@@ -412,7 +414,7 @@ def data_for(
 def calibration_inputs(
     given: Iterable[Any] | Images | None,
     needed: int,
-    network: Network,
+    network: FloatNetwork,
     examples: JudgedExamples,
     *,
     seen: bool,

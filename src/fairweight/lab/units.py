@@ -39,7 +39,7 @@ class Unit:
 
 
 def name_nodes(model: onnx.ModelProto) -> None:
-    """Give every node a name of its own, in place: units are told apart by them."""
+    """Give every node a name of its own, in place: units are lists of these names."""
     used: set[str] = set()
     for number, node in enumerate(model.graph.node):
         if not node.name or node.name in used:
@@ -93,7 +93,16 @@ def units_of(model: onnx.ModelProto, where: str, level: Level = "layer") -> tupl
         held = [node for node in members if node in layers]
         own_weights = tuple(dict.fromkeys(weights[node] for node in held))
         units.append(Unit(name, tuple(layers[node] for node in held), tuple(members), own_weights))
-    _refuse_shared(units, where)
+    owner: dict[str, Unit] = {}
+    for unit in units:
+        for weight in unit.weights:
+            other = owner.setdefault(weight, unit)
+            if other is not unit:
+                raise InputError(
+                    f"In {where} the units '{other.name}' and '{unit.name}' share the weights "
+                    f"'{weight}', so that neither can be left out alone; take whole blocks "
+                    "(--unit block), or export the model with weights of their own."
+                )
     return tuple(units)
 
 
@@ -119,7 +128,7 @@ def _layer_names(weights: dict[str, str]) -> dict[str, str]:
 
 
 def block_of(name: str) -> str:
-    """The block that a layer's name says: up to its first number, else all but its last part.
+    """The block of a layer, by its name: up to the first number, else all but the last part.
 
     >>> [block_of(name) for name in ("layer1.0.conv1", "layer1.0.downsample.0", "stem.conv", "fc")]
     ['layer1.0', 'layer1.0', 'stem', 'fc']
@@ -131,20 +140,6 @@ def block_of(name: str) -> str:
         if part.isdecimal() and place:
             return ".".join(parts[: place + 1])
     return ".".join(parts[:-1]) or parts[0]
-
-
-def _refuse_shared(units: Sequence[Unit], where: str) -> None:
-    """Weights of two units cannot be compressed in one and left in the other."""
-    owner: dict[str, Unit] = {}
-    for unit in units:
-        for weight in unit.weights:
-            other = owner.setdefault(weight, unit)
-            if other is not unit:
-                raise InputError(
-                    f"In {where} the units '{other.name}' and '{unit.name}' share the weights "
-                    f"'{weight}', so that neither can be left out alone; take whole blocks "
-                    "(--unit block), or export the model with weights of their own."
-                )
 
 
 def chosen_layers(layers: Sequence[str], patterns: Iterable[str]) -> tuple[str, ...]:

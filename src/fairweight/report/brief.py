@@ -11,9 +11,10 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from fairweight.auditing.result import is_ok, select
+from fairweight.auditing.result import is_ok, records, select
 from fairweight.base.wording import counted, missing, shown
 from fairweight.report.finding import (
     Change,
@@ -27,12 +28,15 @@ from fairweight.report.finding import (
 from fairweight.report.members import REPEATED, worded
 from fairweight.report.numbers import (
     count,
+    label_of,
     level,
     loss_that_matters,
     points,
     points_interval,
     size_in_points,
     unit,
+    value_interval,
+    value_of,
     written_in,
 )
 from fairweight.report.sentences import (
@@ -122,7 +126,14 @@ def _brief(result: AuditResult, found: Sequence[Finding], verdict: Verdict | Non
         Line("Ruled out", _ruled_out(first)),
         Line("Too small", (_too_small(result, found),)),
     )
-    if not any(finding.model.shifts or finding.small for finding in found):
+    if not result.labelled:
+        lines = (
+            Line("Changed", _by_variant(first, partial(_changed, result))),
+            Line("Apart", _by_variant(first, partial(_apart, result)) if _apart(result, first[0])
+                 else ()),
+            Line("No labels", ("nothing here says whether a change is a loss",)),
+        )  # fmt: skip
+    elif not any(finding.model.shifts or finding.small for finding in found):
         lines = (lines[0], Line("Loses most", ("no class or group can be tested",)))
     # A policy that was set when the audit was made decided elsewhere: nothing is said of it here.
     unknown = verdict is None and bool(result.provenance.options.get("confirmatory"))
@@ -216,6 +227,41 @@ def _overall(found: Sequence[Finding]) -> tuple[str, ...]:
         ordered = sorted(known)
         return (f"lowest, {ordered[0][1]}", f"highest, {ordered[-1][1]}")
     return tuple(said for _, said in known) or (overall_accuracy(None),)
+
+
+def _changed(result: AuditResult, finding: Finding) -> str:
+    """Without labels: how many predictions changed, and in which group most."""
+    said = f"{_distance(result, finding, 'flips')} of predictions"
+    group = select(result, finding.variant, "flips", "group")
+    known = records(group[is_ok(group) & (group["scope"] == "model")])
+    if len(known) > 1:
+        most = max(known, key=lambda row: float(row["compressed"]))
+        task = "" if missing(most["task"]) else f" ({shown(most['task'], NAME)})"
+        said += f"; most in {shown(most['group'], 80)}{task}, {_with_limits(most)}"
+    return said
+
+
+def _apart(result: AuditResult, finding: Finding) -> str:
+    """Without labels: how far class probabilities lie apart; nothing where they are not known."""
+    names = ("total_variation", "kl_divergence", "first_choice_agreement")
+    found = [(label_of(name), _distance(result, finding, name)) for name in names]
+    return "; ".join(f"{label} {said}" for label, said in found if said)
+
+
+def _distance(result: AuditResult, finding: Finding, name: str) -> str:
+    """The value of everybody with its limits; over several tasks from the least to the largest."""
+    rows = select(result, finding.variant, name, "overall")
+    known = records(rows[is_ok(rows) & (rows["scope"] == "model")])
+    if len(known) < 2:
+        return "".join(map(_with_limits, known))
+    values = [float(row["compressed"]) for row in known]
+    ends = " to ".join(value_of(name, end) for end in (min(values), max(values)))
+    return f"{ends} over {counted(len(known), 'task')}"
+
+
+def _with_limits(row: dict[str, Any]) -> str:
+    values = (float(row[name]) for name in ("compressed", "ci_low", "ci_high"))
+    return value_interval(str(row["metric"]), *values)
 
 
 def _loses_most(finding: Finding) -> str:

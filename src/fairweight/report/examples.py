@@ -67,6 +67,7 @@ TITLES = {
     "exemplar_surrogate": "The surrogate of one pair",
     "enrichment": "Classes and groups among exemplars",
     "exemplars": "Exemplars",
+    "largest_losses": "Largest losses",
     "risk": "Risk from the dense models alone",
     "slices": "Slices",
     "sensitivity": "Units of the network",
@@ -93,7 +94,8 @@ _IMAGES = ("exemplar_images", "tilt_example")  # drawn, and too large for cells
 _SHARES = ("share", "accuracy", "baseline", "compressed", "uncertain", "floor", "matched")
 _SHIFTS = ("shift", "excess", "recovered", "contrast", "against")
 # Numbers in another unit: the floor of a distance, shifts of metrics of every kind.
-_PLAIN = {("similarity_points", "floor"), ("attributes", "shift"), ("settings", "shift")}
+_PLAIN = {("similarity_points", "floor"), ("attributes", "shift"), ("settings", "shift"),
+          ("largest_losses", "baseline"), ("largest_losses", "compressed")}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -149,13 +151,15 @@ def explanation(
                 groups.append(FigureGroup(anchor, title, kept, opened))
     tables: dict[str, ShownTable] = {}
     members = members_of(result)
+    numeric = result.outcome is not None and not result.outcome.binary
     for name, frame in result.explanations.items():
         if name in _IMAGES or frame.empty:
             continue
         columns = [
-            (str(column), worded(str(column).replace("_", " "), members), partial(_cell, name))
+            (str(column), worded(str(column).replace("_", " "), members),
+             partial(_cell, name, numeric=numeric))
             for column in frame.columns
-        ]
+        ]  # fmt: skip
         title, file = TITLES.get(name, name.replace("_", " ")), f"tables/{name}.parquet"
         anchor = f"explanation-{name.replace('_', '-')}"
         tables[anchor] = frame_table(title, frame, columns, file, first=LIMIT)
@@ -170,8 +174,8 @@ def explanation(
     )
 
 
-def _cell(table: str, row: Row, column: str) -> Cell:
-    """A value of a table as people read it.
+def _cell(table: str, row: Row, column: str, *, numeric: bool = False) -> Cell:
+    """A value of a table as people read it; shifts of outcomes that are numeric have their unit.
 
     >>> [_cell("slices", {c: v}, c).shown for c, v in (("share_test", 0.25), ("p_value", 0.0001))]
     ['25.0 %', '< 0.001']
@@ -185,7 +189,7 @@ def _cell(table: str, row: Row, column: str) -> Cell:
     if column.startswith("p_"):
         return Cell(p_value(found, bare=True), finite(found))
     # In the tables of attributes a shift is one of the row's own metric.
-    if column.startswith(_SHIFTS) and (table, column) not in _PLAIN:
+    if column.startswith(_SHIFTS) and (table, column) not in _PLAIN and not numeric:
         return Cell(points(found), finite(found))
     is_share = column.startswith(_SHARES) and (table, column) not in _PLAIN and abs(found) <= 1
     if is_share and column != "accuracy0_quartile":

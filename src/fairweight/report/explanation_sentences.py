@@ -120,6 +120,7 @@ def sentences_by_variant(result: AuditResult) -> dict[str | None, list[str]]:
     """The same by variant; under None what is said of all models together."""
     alpha = float(result.provenance.options.get("alpha", 0.05))
     members = members_of(result)
+    numeric = result.outcome is not None and not result.outcome.binary
     said: dict[str | None, list[str]] = {}
     for variant in result.variants:
         tables = {
@@ -128,7 +129,8 @@ def sentences_by_variant(result: AuditResult) -> dict[str | None, list[str]]:
         }
         said[variant] = [
             *_about_exemplars(tables, alpha, members),
-            *_about_losses(tables, variant, alpha, result.notes),
+            *_about_largest_losses(tables),
+            *_about_losses(tables, variant, alpha, result.notes, numeric),
             *unit_sentences(tables.get("sensitivity")),
             *mixed_sentences(result.explanations.get("mixed_precision")),
         ]
@@ -244,8 +246,26 @@ def _in_points(row: dict[str, Any], name: str) -> str:
     return points_interval(real(row[name]), real(row[f"{name}_low"]), real(row[f"{name}_high"]))
 
 
+def _about_largest_losses(tables: dict[str, pd.DataFrame]) -> Iterator[str]:
+    """Of outcomes that are numbers: how much the examples that lose most bear of all losses."""
+    for task, rows in _tasks(tables.get("largest_losses")):
+        listed = records(rows)
+        if not listed:
+            yield f"no example lost anything{task}."
+            continue
+        half = next((i for i, r in enumerate(listed, 1) if real(r["share_of_losses"]) >= 0.5), 0)
+        bear = f"half of all losses{task} falls on {counted(half, 'example')}"
+        if not half:
+            share = percent(real(listed[-1]["share_of_losses"]), 0)
+            bear = (
+                f"the {count(len(listed))} examples that lose most{task} bear {share} of all losses"
+            )
+        largest, whose = number(real(listed[0]["loss"])), shown(listed[0]["example_id"])
+        yield f"{bear}; the largest is {largest} (example {whose})."
+
+
 def _about_losses(
-    tables: dict[str, pd.DataFrame], variant: str, alpha: float, notes: Sequence[str]
+    tables: dict[str, pd.DataFrame], variant: str, alpha: float, notes: Sequence[str], numeric: bool
 ) -> Iterator[str]:
     """Slices that pay, the range of individuals, and properties of what was lost."""
     frame = tables.get("slices")
@@ -259,8 +279,10 @@ def _about_losses(
             yield "no slice lost clearly more than the rest."
     confirmed = [row for row in rows if Status.of(row["status"]).kind == "confirmed"]
     for row in confirmed[:SOME]:
+        value, low, high = (real(row[f"excess{end}"]) for end in ("", "_low", "_high"))
+        by = shift_of("outcome" if numeric else "accuracy", value, low, high)
         yield (
-            f"{shown(row['slice'], 80)} differs from the rest by {_in_points(row, 'excess')} in "
+            f"{shown(row['slice'], 80)} differs from the rest by {by} in "
             "the half of the data that was not searched "
             f"(n = {count(row['n_confirmation'])}, {p_value(real(row['p_confirmation']))})."
         )

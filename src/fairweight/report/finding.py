@@ -5,13 +5,22 @@ Structure only; `report.sentences` puts it into words for terminal, page and not
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeVar
 
 from fairweight.auditing.metrics import confirmatory
 from fairweight.auditing.metrics import metric as registered
-from fairweight.auditing.result import Scope, at_task, is_ok, of_scope, records, select, variant_of
+from fairweight.auditing.result import (
+    Row,
+    Scope,
+    power_of,
+    records,
+    row_ok,
+    rows_of,
+    variant_of,
+)
 from fairweight.auditing.schema import Status
 from fairweight.base.wording import missing, real, text, whole
 from fairweight.report.members import RETRAINED, members_of
@@ -128,6 +137,12 @@ class ScopeFinding:
     reason: str | None = None  # why this scope cannot be had at all
 
     @property
+    def only_changes(self) -> bool:
+        """Without labels: how often predictions changed is known, and no loss."""
+        change = self.overall
+        return change is not None and missing(change.shift) and not missing(change.compressed)
+
+    @property
     def loses(self) -> tuple[Change, ...]:
         """Whose simultaneous limits lie below 0."""
         return tuple(payer for payer in self.shifts if payer.is_loss)
@@ -181,33 +196,41 @@ def verdict(result: AuditResult, variant: str, scope: Scope, alpha: float) -> Sc
     columns = []
     within = {
         (str(row["group"]), text(row["task"])): real(row["p_adjusted"])
-        for row in records(
-            select(result, variant, "heterogeneity_within_classes", "grouping", scope)
-        )
+        for row in rows_of(result, variant, "heterogeneity_within_classes", "grouping", scope)
     }
-    for row in records(select(result, variant, "heterogeneity", "grouping", scope)):
+    for row in rows_of(result, variant, "heterogeneity", "grouping", scope):
         name, task, p = str(row["group"]), text(row["task"]), real(row["p_adjusted"])
         differs = None if missing(p) else p <= alpha
         reason = None if differs is not None else Status.of(row["status"]).reason or UNTESTED
         same_class = within.get((name, task), float("nan"))
         columns.append(ColumnChange("group", name, task, p, differs, reason, same_class))
-    classes = select(result, variant, "recall", "class", scope)
-    for whose, part in classes.groupby("task", dropna=False, sort=False):
-        p = real(part.loc[is_ok(part), "excess_p_adjusted"].min())
-        if not missing(p):
-            columns.append(ColumnChange("class", "classes", text(whose), p, p <= alpha, None))
-    overall = at_task(select(result, variant, result.primary, "overall", scope), result, None)
-    status = Status.of(overall["status"].iloc[0] if len(overall) else None)
+    tested: dict[str | None, list[float]] = {}  # p of the classes of every task
+    for row in rows_of(result, variant, "recall", "class", scope):
+        if row_ok(row) and not missing(row["excess_p_adjusted"]):
+            tested.setdefault(text(row["task"]), []).append(real(row["excess_p_adjusted"]))
+    for whose, found in tested.items():
+        p = min(found)
+        columns.append(ColumnChange("class", "classes", whose, p, p <= alpha, None))
+    overall = _overall(result, variant, scope)
+    status = Status.of(None if overall is None else overall["status"])
     return ScopeFinding(
         variant=variant,
         scope=scope,
         alpha=alpha,
-        overall=next((_change(row, "overall", *_OVERALL) for row in records(overall)), None),
+        overall=None if overall is None else _change(overall, "overall", *_OVERALL),
         columns=tuple(columns),
         shifts=_changes(result, variant, scope, _SHIFT),
         excesses=_changes(result, variant, scope, _EXCESS),
         reason=None if status.ok else status.reason or UNTESTED,
     )
+
+
+def _overall(result: AuditResult, variant: str, scope: Scope = "model") -> Row | None:
+    """The main number of everybody: of the single task, the mean over tasks, or the first task."""
+    rows = rows_of(result, variant, result.primary, "overall", scope)
+    means = (row for row in rows if missing(row["task"]))
+    first = (row for row in rows if result.tasks and row["task"] == result.tasks[0])
+    return next(means, next(first, None))
 
 
 def lead_verdict(result: AuditResult, family: ScopeFinding) -> ScopeFinding:
@@ -275,22 +298,19 @@ def _changes(
     """
     found: list[Change] = []
     for metric, kind in lead_families():
-        rows = select(result, variant, metric, kind, scope)
-        known = rows[columns[0]].notna() & rows["family"].notna()  # not of missing values
-        judged = records(rows[is_ok(rows) & known], (kind, *_OF_CHANGE, *columns))
-        found += [_change(row, kind, *columns) for row in judged]
+        found += [
+            _change(row, kind, *columns)
+            for row in rows_of(result, variant, metric, kind, scope)
+            if row_ok(row) and not missing(row[columns[0]])
+            and not missing(row["family"])  # not of missing values
+        ]  # fmt: skip
     found.sort(key=lambda c: -abs(c.shift))
     found.sort(key=lambda c: c.kind == "group" and len(split_group(c.name)) > 1)
     return tuple(found)
 
 
-_OF_CHANGE = (
-    "task", "metric", "n", "baseline", "compressed", "matched", "noise_floor", "churn",
-)  # fmt: skip
-
-
 def _change(
-    row: dict[str, Any],
+    row: Row,
     kind: Literal["overall", "group", "class"],
     shift: str,
     low: str,
@@ -443,17 +463,17 @@ def ruled_out(result: AuditResult, model: ScopeFinding) -> RuledOut | None:
     beyond = {payer.key for payer in model.shifts if payer.gains[2] < -margin}
     left: list[Open] = []
     for metric, kind in lead_families():
-        rows = select(result, model.variant, metric, kind)
-        rows = rows[is_ok(rows) & rows["family"].notna() & rows["loss_ruled_out"].notna()]
-        sizes[kind] += len(rows)
-        number += int(rows["loss_ruled_out"].sum())
-        power = result.power
-        power = power[(power["variant"] == model.variant) & (power["metric"] == metric)]
         reach = {
             (text(row["task"]), str(row[kind])): real(row.get("largest_loss"))
-            for row in records(power[power["by"] == kind])
+            for row in power_of(result, model.variant, metric, kind)
         }
-        for row in records(rows[~rows["loss_ruled_out"].astype(bool)], (kind, "task", "n")):
+        for row in rows_of(result, model.variant, metric, kind):
+            if not row_ok(row) or missing(row["family"]) or missing(row["loss_ruled_out"]):
+                continue
+            sizes[kind] += 1
+            if row["loss_ruled_out"]:
+                number += 1
+                continue
             task, name = text(row["task"]), str(row[kind])
             largest = reach.get((task, name), float("nan"))
             left.append(Open(kind, name, task, whole(row["n"]), largest))
@@ -471,24 +491,27 @@ def blind(result: AuditResult, variant: str) -> tuple[tuple[Blind, ...], int]:
 
     The second value is how many classes and groups were looked at.
     """
-    frame = result.power[result.power["variant"] == variant]
     reference = float(result.power["reference_shift"].iloc[0]) if len(result.power) else 0.0
     found: list[Blind] = []
     watched = 0
     for metric, kind in lead_families():
         # Whoever was too small to be tested is listed elsewhere.
-        rows = select(result, variant, metric, kind)
-        small = {(text(r["task"]), str(r[kind])) for r in records(rows[~is_ok(rows)])}
-        power = frame[(frame["metric"] == metric) & (frame["by"] == kind)]
-        tested = [r for r in records(power) if (text(r["task"]), str(r[kind])) not in small]
+        rows = rows_of(result, variant, metric, kind)
+        small = {(text(r["task"]), str(r[kind])) for r in rows if not row_ok(r)}
+        power = power_of(result, variant, metric, kind)
+        tested = [r for r in power if (text(r["task"]), str(r[kind])) not in small]
         watched += len(tested)
         # Told are those with limits beside 0, and those where a loss of that size is ruled out.
-        above = rows["loss_ruled_out"].fillna(False).astype(bool)
         lower = registered(metric).better == "lower"
         worst, best = ("sim_high", "sim_low") if lower else ("sim_low", "sim_high")
         sign = -1 if lower else 1
-        told = rows[(sign * rows[best] < 0) | (sign * rows[worst] >= -abs(reference)) | above]
-        settled = set(zip(map(text, told["task"]), told[kind].astype(str), strict=True))
+        settled = {
+            (text(r["task"]), str(r[kind]))
+            for r in rows
+            if sign * real(r[best]) < 0
+            or sign * real(r[worst]) >= -abs(reference)
+            or (not missing(r["loss_ruled_out"]) and r["loss_ruled_out"])
+        }
         for row in tested:
             task, name = text(row["task"]), str(row[kind])
             detectable = abs(real(row["min_detectable_shift"]))
@@ -506,8 +529,9 @@ def small(result: AuditResult, variant: str) -> tuple[Small, ...]:
     """Classes and groups of the confirmatory families that got no verdict, each once."""
     found: dict[tuple[str, str], Small] = {}
     for metric, kind in lead_families():
-        rows = select(result, variant, metric, kind)
-        for row in records(rows[~is_ok(rows)]):
+        for row in rows_of(result, variant, metric, kind):
+            if row_ok(row):
+                continue
             name, reason = str(row[kind]), Status.of(row["status"]).reason or UNTESTED
             found.setdefault((kind, name), Small(kind, name, whole(row["n"]), reason))
     return tuple(found.values())
@@ -562,6 +586,8 @@ class Finding:
     leak: str | None = None  # what its teacher saw beyond its own training set
     runs: tuple[RunValues, ...] = ()  # every member's accuracy, of both sides
     unit: Unit = Unit()  # noqa: RUF009
+    # Where predictions stand beside outcomes: the share that changed, right or wrong.
+    predictions_changed: float = float("nan")
 
     @property
     def verdicts(self) -> tuple[ScopeFinding, ...]:
@@ -597,21 +623,17 @@ def find(result: AuditResult, variant: str | None = None) -> Finding:
     name = variant_of(result, variant)
     options = result.provenance.options
     alpha = float(options.get("alpha", 0.05))
-    overall = at_task(select(result, name, result.primary, "overall"), result, None)
-    sides = [
-        (whole(row["n_seeds_baseline"]) or 1, whole(row["n_seeds_compressed"]) or 1)
-        for row in records(overall, ("n_seeds_baseline", "n_seeds_compressed"))
-    ] or [(1, 1)]
-    members = MemberCount(*sides[0], result.pairing.get(name), members_of(result))
+    overall = _overall(result, name) or {"n_seeds_baseline": 1, "n_seeds_compressed": 1}
+    sides = whole(overall["n_seeds_baseline"]) or 1, whole(overall["n_seeds_compressed"]) or 1
+    members = MemberCount(*sides, result.pairing.get(name), members_of(result))
 
     families = [verdict(result, name, "model", alpha)]
     model, method = lead_verdict(result, families[0]), None
-    own = result.results["variant"] == name
-    if (own & of_scope(result.results, "method")).any():
+    if any(key[0] == name and key[3] == "method" for key in result.places):
         family = verdict(result, name, "method", alpha)
         families += [] if family.reason is not None else [family]
         method = lead_verdict(result, family)
-        fewest = min(sides[0])
+        fewest = min(sides)
         if method.reason is None and fewest < FEWEST_FOR_LEAD:
             method = replace(method, reason=f"{fewest} members a side")
     unseen, n_watched = blind(result, name)
@@ -654,7 +676,21 @@ def find(result: AuditResult, variant: str | None = None) -> Finding:
             values_of(result.per_seed, side, result.primary) for side in (result.baseline, name)
         ),
         unit=unit_of_audit(result),
+        predictions_changed=_predictions_changed(result, name, model),
     )
+
+
+def _predictions_changed(result: AuditResult, name: str, model: ScopeFinding) -> float:
+    """The share of predictions that changed beside outcomes; NaN where outcomes alone are known."""
+    if result.outcome is None:
+        return math.nan
+    rows = rows_of(result, name, "flips", "overall", "model")
+    means = [row for row in rows if missing(row["task"])] or rows[:1]
+    shares = [real(row["compressed"]) for row in means]
+    churn = math.nan if model.overall is None else model.overall.churn
+    if not shares or (result.outcome.binary and not shares[0] > churn + 1e-12):
+        return math.nan  # of outcomes that are 0 or 1 a flip may be one of the outcome
+    return shares[0]
 
 
 Named = TypeVar("Named", Change, Blind, Open, Small)

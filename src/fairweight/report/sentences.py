@@ -38,14 +38,15 @@ from fairweight.report.numbers import (
 )
 
 Topic = Literal[
-    "pair", "leak", "accuracy", "most", "pays more", "gained less", "loses", "ruled out",
-    "columns", "labels", "gains", "scale", "cannot tell", "scope",
+    "pair", "leak", "accuracy", "predictions", "most", "pays more", "gained less", "loses",
+    "ruled out", "columns", "labels", "gains", "scale", "cannot tell", "scope",
 ]  # fmt: skip
 TOPICS: tuple[Topic, ...] = get_args(Topic)
 
 HEADINGS: dict[Topic, str] = {
     "leak": "Leak",
     "accuracy": "Overall",
+    "predictions": "Predictions",
     "most": "Loses most",
     "pays more": "More than the rest",
     "gained less": "Gained less",
@@ -115,6 +116,7 @@ def sentences(finding: Finding, *, limit: int = 5) -> tuple[Sentence, ...]:
     once: dict[Topic, list[str]] = {
         "pair": [pair(finding)],
         "leak": [] if finding.leak is None else [shown(finding.leak)],
+        "predictions": predictions_changed(finding),
         "ruled out": ruled_out(finding),
         "labels": wrong_labels(finding),
         "scale": [*retraining(finding, limit), *runs(finding)],
@@ -134,6 +136,8 @@ def sentences(finding: Finding, *, limit: int = 5) -> tuple[Sentence, ...]:
             if verdict.gains
             else [],
         }
+        if verdict.only_changes:  # nothing is a loss without labels
+            own = {"accuracy": own["accuracy"]}
         told.append((verdict.scope, own))
     return tuple(
         Sentence(topic, line, scope)
@@ -165,6 +169,17 @@ def overall_accuracy(change: Change | None) -> str:
         f"{unit().name} {level(change.baseline, digits)} → {level(change.compressed, digits)}: "
         f"{points_interval(change.shift, change.low, change.high)}"
     )
+
+
+def predictions_changed(finding: Finding) -> list[str]:
+    """Beside outcomes: how many predictions changed, which is not how many got worse."""
+    change = finding.model.overall
+    if missing(finding.predictions_changed) or change is None:
+        return []
+    said = f"{percent(finding.predictions_changed)} changed"
+    if not missing(change.churn):
+        said += f"; the outcome changed on {percent(change.churn)} of the examples"
+    return [f"{said}."]
 
 
 def runs(finding: Finding) -> list[str]:
@@ -535,6 +550,11 @@ def _headline(standings: Sequence[Standing], n_variants: int) -> str:
     where = f" in {shown(first.finding.variant, NAME)}"
     overall = "" if change is None else points_interval(change.shift, change.low, change.high)
     known = change is not None and not missing(change.shift)
+    if change is not None and verdict.only_changes:
+        return (
+            f"{percent(change.compressed)} of predictions changed{where}; without labels nothing "
+            "is said about losses."
+        )
     if verdict.pays_more:
         most, payer = verdict.most, verdict.pays_more[0]
         said = f"{_begun(payer)} does worse than the rest, by {by_how_much(payer)}{where}"

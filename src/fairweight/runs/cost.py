@@ -19,12 +19,12 @@ from fairweight.lab.compression.registry import base_method
 from fairweight.lab.flops import count_flops, count_parameters
 from fairweight.lab.models.registry import build_from_file
 from fairweight.lab.partition import prepare
-from fairweight.runs.stage import MODELS, STAGES, Cost, StageKind, Unit, canonical, digest
+from fairweight.runs.stage import MODELS, STAGES, Cost, ExampleCost, StageKind, canonical, digest
 from fairweight.specs.fields import recorded
 from fairweight.specs.study import Expected, Experiment
 
 if TYPE_CHECKING:
-    from fairweight.runs.plan import Plan
+    from fairweight.runs.plan import StudyPlan
 
 # What networks would take on a GPU: counted operations at an assumed rate, nothing measured.
 
@@ -77,7 +77,7 @@ ROW_BYTES = 12  # of predictions, compressed; with scores 4 more per class
 PARAMETER_BYTES = 4.5  # of a model on disk
 
 
-def training_cost(training: Mapping[str, Any], unit: Unit, *, taught: bool) -> Cost:
+def training_cost(training: Mapping[str, Any], unit: ExampleCost, *, taught: bool) -> Cost:
     """Steps of the student, and the teacher's predictions of the same images."""
     per_example = unit.train_s + (unit.predict_s if taught else 0.0)
     on_gpu = training_seconds(
@@ -90,13 +90,13 @@ def training_cost(training: Mapping[str, Any], unit: Unit, *, taught: bool) -> C
     return Cost(float(training["epochs"]) * unit.n_train * per_example, 0.0, on_gpu)
 
 
-def train_cost(spec: Mapping[str, Any], unit: Unit) -> Cost:
+def train_cost(spec: Mapping[str, Any], unit: ExampleCost) -> Cost:
     taught = spec.get("distill") is not None
     begun = Cost(START, PARAMETER_BYTES * unit.n_params)
     return begun + training_cost(spec["training"], unit, taught=taught)
 
 
-def compress_cost(spec: Mapping[str, Any], unit: Unit) -> Cost:
+def compress_cost(spec: Mapping[str, Any], unit: ExampleCost) -> Cost:
     method, finetune = base_method(spec["method"]["method"]), spec["finetune"]
     size = PARAMETER_BYTES * unit.n_params * method.weight_bits / 32
     begun = Cost(START + method.seconds, size)
@@ -104,13 +104,13 @@ def compress_cost(spec: Mapping[str, Any], unit: Unit) -> Cost:
     return begun if finetune is None else begun + training_cost(finetune, unit, taught=taught)
 
 
-def predict_cost(spec: Mapping[str, Any], unit: Unit) -> Cost:
+def predict_cost(spec: Mapping[str, Any], unit: ExampleCost) -> Cost:
     row = ROW_BYTES + (4 * unit.classes if spec["scores"] else 0)
     seconds = ASK + unit.n_test * unit.predict_s
     return Cost(seconds, row * unit.n_test, asking_seconds(unit.n_test, unit.flops))
 
 
-def similarity_cost(spec: Mapping[str, Any], unit: Unit) -> Cost:
+def similarity_cost(spec: Mapping[str, Any], unit: ExampleCost) -> Cost:
     asked = 2 * min(spec["examples"] or unit.n_test, unit.n_test)
     seconds = START + SPECTRA + asked * unit.predict_s
     return Cost(seconds, 1e3, asking_seconds(asked, unit.flops))
@@ -133,7 +133,7 @@ TRAIN_IMAGE, PREDICT_IMAGE = 1e-4, 3e-5
 
 
 def costs(
-    plan: Plan,
+    plan: StudyPlan,
     data: Path | None,
     *,
     cache: Path | None = None,
@@ -152,7 +152,7 @@ def costs(
         Whether a step of each network is timed. If not, no network is made: costs follow from the
         shapes of registered architectures.
     """
-    units: dict[str, Unit] = {}
+    units: dict[str, ExampleCost] = {}
     for number, (name, experiment) in enumerate(plan.experiments.items()):
         if progress is not None:
             progress(f"measuring a step of {name}", number, len(plan.experiments))
@@ -168,7 +168,9 @@ def costs(
     }
 
 
-def _unit(experiment: Experiment, data: Path | None, cache: Path | None, measure: bool) -> Unit:
+def _unit(
+    experiment: Experiment, data: Path | None, cache: Path | None, measure: bool
+) -> ExampleCost:
     asked = {
         "data": recorded(experiment.data),
         "model": recorded(experiment.model),
@@ -178,7 +180,7 @@ def _unit(experiment: Experiment, data: Path | None, cache: Path | None, measure
     file = None if cache is None else cache / f"{digest(canonical(asked))}.json"
     if file is not None and file.is_file():
         try:
-            return Unit(**json.loads(file.read_text(encoding="utf-8")))
+            return ExampleCost(**json.loads(file.read_text(encoding="utf-8")))
         except (TypeError, ValueError):
             pass  # of another version: measured again
     if not measure:
@@ -190,7 +192,7 @@ def _unit(experiment: Experiment, data: Path | None, cache: Path | None, measure
     return unit
 
 
-def _measured(experiment: Experiment, data: Path | None) -> Unit:
+def _measured(experiment: Experiment, data: Path | None) -> ExampleCost:
     expected = experiment.expected or _known(experiment, data)
     with torch.random.fork_rng(devices=[]):
         network = _network(experiment, expected)
@@ -205,7 +207,7 @@ def _measured(experiment: Experiment, data: Path | None) -> Unit:
         predict_s = _step_seconds(network, images, backwards=False) / batch
     finally:
         torch.set_num_threads(threads)
-    return Unit(
+    return ExampleCost(
         train_s,
         predict_s,
         expected.train,
@@ -216,7 +218,7 @@ def _measured(experiment: Experiment, data: Path | None) -> Unit:
     )
 
 
-def _from_shapes(experiment: Experiment, data: Path | None) -> Unit:
+def _from_shapes(experiment: Experiment, data: Path | None) -> ExampleCost:
     """Cost per example of a registered architecture, counted from the shapes of its layers."""
     name = experiment.model.architecture
     if ":" in name:
@@ -235,7 +237,7 @@ def _from_shapes(experiment: Experiment, data: Path | None) -> Unit:
             f"The experiment '{experiment.name}': '{name}' cannot take images of {expected.size} "
             f"pixels ({str(error)[:100]})."
         ) from error
-    return Unit(
+    return ExampleCost(
         flops / TRAIN_RATE + TRAIN_IMAGE,
         flops / PREDICT_RATE + PREDICT_IMAGE,
         expected.train,

@@ -26,7 +26,7 @@ from fairweight.base.files import atomic_file
 from fairweight.data.dataset import Images
 from fairweight.errors import InputError
 from fairweight.lab.prediction_rows import CLASSES_KEY
-from fairweight.runs.plan import Plan, PlannedModel
+from fairweight.runs.plan import PlannedModel, StudyPlan
 from fairweight.runs.stage import PREDICTIONS, SIMILARITY, VARIANT, Stage
 from fairweight.runs.store import Store
 from fairweight.specs.data import Data
@@ -70,7 +70,7 @@ class Packed:
 # Packing: what a store holds of a member, into files.
 
 
-def pack(plan: Plan, store: Store, folder: Path) -> list[Path]:
+def pack(plan: StudyPlan, store: Store, folder: Path) -> list[Path]:
     """Write the members that are complete in the store and in no file of the folder yet.
 
     Returns the files that were written, `STUDY-EXPERIMENT-SEED.parquet`.
@@ -83,7 +83,8 @@ def pack(plan: Plan, store: Store, folder: Path) -> list[Path]:
         models = plan.of(name)
         for seed in dict.fromkeys(model.seed for model in models):
             own = [model for model in models if model.seed == seed]
-            stages = [key for model in own for key in _stages_of(model)]
+            asked = [(one.asked_by, one.validated_by, one.compared_by) for one in own]
+            stages = [key for keys in asked for key in keys if key is not None]
             if not all(key in done for key in stages):
                 continue
             packed = [
@@ -105,12 +106,6 @@ def pack(plan: Plan, store: Store, folder: Path) -> list[Path]:
                 stem = f"{plan.study.name}-{name}-{seed}{part}"
                 written += _write(alike, {} if part else distances, folder, stem)
     return written
-
-
-def _stages_of(model: PlannedModel) -> list[str]:
-    """The stages that are packed of a model."""
-    found = (model.asked_by, model.validated_by, model.compared_by)
-    return [key for key in found if key is not None]
 
 
 def _packed(stage: Stage, model: PlannedModel, store: Store, *, scores: bool) -> Packed:
@@ -200,7 +195,7 @@ def _write(
 
 
 def restore(
-    plan: Plan,
+    plan: StudyPlan,
     store: Store,
     folder: Path,
     root: Path | None,

@@ -116,7 +116,7 @@ class PlannedModel:
 
 
 @dataclass
-class Plan:
+class StudyPlan:
     """All stages of a study in an order in which they can be done."""
 
     study: Study
@@ -165,9 +165,9 @@ class Plan:
         return (model.variant == DENSE) == (self.experiments[model.experiment].teachers is None)
 
 
-def plan(study: Study) -> Plan:
+def plan(study: Study) -> StudyPlan:
     """The stages of a study; nothing is read, built or trained for it."""
-    made = Plan(study)
+    made = StudyPlan(study)
     for written in study.experiment:
         for experiment in experiments_of(written):
             if experiment.name in made.experiments:
@@ -192,7 +192,7 @@ def plan(study: Study) -> Plan:
     return made
 
 
-def _plan_experiment(made: Plan, experiment: Experiment) -> None:
+def _plan_experiment(made: StudyPlan, experiment: Experiment) -> None:
     training = recorded(experiment.training)
     data = recorded(experiment.data)
     base: dict[str, Any] = {"data": data, "model": recorded(experiment.model)}
@@ -293,7 +293,7 @@ def _plan_experiment(made: Plan, experiment: Experiment) -> None:
         _plan_audit(made, experiment)
 
 
-def _dense(made: Plan, experiment: Experiment, seeds: range) -> dict[int, str]:
+def _dense(made: StudyPlan, experiment: Experiment, seeds: range) -> dict[int, str]:
     """The stages that train the dense members: the experiment's own, or those of its teachers."""
     source = experiment
     if experiment.teachers is not None:
@@ -350,7 +350,7 @@ def filled_name(name: str, fields: Mapping[str, Any]) -> str:
     return filled
 
 
-def _plan_audit(made: Plan, experiment: Experiment) -> None:
+def _plan_audit(made: StudyPlan, experiment: Experiment) -> None:
     all_models = made.of(experiment.name)
     models = all_models
     if experiment.audited is not None:
@@ -395,7 +395,7 @@ def _plan_audit(made: Plan, experiment: Experiment) -> None:
     made.audits[experiment.name] = made.add("audit", spec, inputs, f"{experiment.name}: audit")
 
 
-def _plan_classes(made: Plan) -> None:
+def _plan_classes(made: StudyPlan) -> None:
     experiments: list[dict[str, Any]] = []
     inputs: dict[str, None] = {}
     for name, experiment in made.experiments.items():
@@ -412,6 +412,6 @@ def _plan_classes(made: Plan) -> None:
     made.classes = made.add("classes", {"experiments": experiments}, tuple(inputs), "classes")
 
 
-def with_work(made: Plan, seconds: Mapping[str, float]) -> list[Stage]:
+def with_work(made: StudyPlan, seconds: Mapping[str, float]) -> list[Stage]:
     """The stages with what each is expected to take."""
     return [replace(stage, work=seconds.get(key, 0.0)) for key, stage in made.stages.items()]

@@ -54,7 +54,7 @@ class Stage:
 
 
 @dataclass(frozen=True)
-class Unit:
+class ExampleCost:
     """What one example costs in an experiment, and how many there are."""
 
     train_s: float  # per example, forwards and backwards

@@ -1,4 +1,4 @@
-"""A study: populations of dense models, what is done to them, and what is asked of all."""
+"""A study: populations of dense models, what is done to them, and how they are audited."""
 
 from __future__ import annotations
 

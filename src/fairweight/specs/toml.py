@@ -107,7 +107,7 @@ def read_toml(
 
 
 def check_plain(value: Any, what: str, place: str = "", depth: int = 0) -> None:
-    """Raise unless a value is text, finite numbers, lists and tables, which is all that is kept.
+    """Raise unless a value is text, finite numbers, lists and tables, which is all that is stored.
 
     TOML also has dates, nan and inf.
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from functools import cache
 from math import atanh, exp, nan, sqrt, tanh
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 from scipy.special import stdtrit
@@ -303,17 +303,15 @@ def hk_rates(side: str, metric: str) -> dict[str, float]:
         else (paper.named("Table 5"), metric)
     )
     rates = {name: value for name, value in table.values(row).items() if value is not None}
-    n = {group: _weight(paper.counts, RATES[metric], group) for group in paper.counts["all"]}
+    n = dict(paper.counts["all"])
+    if RATES[metric] != "all":
+        blond = paper.counts["blond"]
+        n = {g: blond[g] if RATES[metric] == "blond" else n[g] - blond[g] for g in n}
     for young in ("Y", "O"):
         men, women, all_of_them = f"M{young}", f"F{young}", young
         total = rates[all_of_them] * n[all_of_them] - rates[men] * n[men]
         rates[women] = total / n[women]
     return rates
-
-
-def _weight(counts: Any, of: str, group: str) -> int:
-    everybody, blond = counts["all"][group], counts["blond"][group]
-    return int({"all": everybody, "blond": blond, "not blond": everybody - blond}[of])
 
 
 def hk_normalised(metric: str, group: str) -> float:

@@ -196,7 +196,9 @@ def out_of_regime(part: Part, where: Where, regimes: Sequence[Regime], stored: S
         loss = -real(in_scope(rows, "shift")["shift"]) if len(rows) else nan
         if loss < part.total:
             return f"accuracy falls by {100 * loss:.1f} points, {100 * part.total:g} are needed"
-    tasks = [task] if isinstance(task, str) else _tasks(table)
+    tasks: list[str | None] = [task] if isinstance(task, str) else [None]
+    if tasks == [None] and "task" in table:
+        tasks = [str(one) for one in table["task"].dropna().unique()] or [None]
     found = [_task_out_of_regime(one, name, regime, table, where) for one in tasks]
     reasons = [reason for reason in found if reason]
     if len(reasons) <= len(tasks) / 2:
@@ -206,11 +208,6 @@ def out_of_regime(part: Part, where: Where, regimes: Sequence[Regime], stored: S
     return (
         f"in {len(reasons)} of {len(tasks)} attributes the models are near a constant, or collapsed"
     )
-
-
-def _tasks(table: pd.DataFrame) -> list[str | None]:
-    found = table["task"].dropna().unique().tolist() if "task" in table else []
-    return [str(one) for one in found] or [None]
 
 
 def _task_out_of_regime(
@@ -254,7 +251,7 @@ NOT_RUN = "the run is not made yet"
 
 
 @dataclass(frozen=True)
-class Line:
+class ClaimLine:
     """One line of a part: its keys, the run's estimate, the claim verdict and notes."""
 
     name: str
@@ -268,7 +265,7 @@ class Line:
 @dataclass(frozen=True)
 class JudgedPart:
     part: Part
-    lines: tuple[Line, ...]
+    lines: tuple[ClaimLine, ...]
     verdict: str
 
 
@@ -279,12 +276,12 @@ class Judged:
     claim: Claim
     parts: tuple[JudgedPart, ...]
     verdict: str
-    authors: tuple[Line, ...] = ()
+    authors: tuple[ClaimLine, ...] = ()
     authors_verdict: str = ""  # empty where there are no such numbers
     before: bool = False  # whether it was written before the run began
 
     @property
-    def lines(self) -> tuple[Line, ...]:
+    def lines(self) -> tuple[ClaimLine, ...]:
         return tuple(line for part in self.parts for line in part.lines)
 
 
@@ -300,7 +297,7 @@ def judged(claims: Claims, results: Path | None) -> list[Judged]:
 def _judge(claim: Claim, claims: Claims, stored: Stored | None) -> Judged:
     parts = tuple(_judge_part(part, claims, stored) for part in (claim, *claim.also))
     authors = tuple(
-        Line(name, found, _told(claim, found)) for name, found in authors_numbers(claim)
+        ClaimLine(name, found, _told(claim, found)) for name, found in authors_numbers(claim)
     )
     told = [one.verdict for one in authors if not one.estimate.reason]
     began = None if stored is None or claim.folder is None else stored.began(claim.folder)
@@ -326,12 +323,14 @@ def _told(part: Part, found: ClaimedValue) -> str:
 def _judge_part(part: Part, claims: Claims, stored: Stored | None) -> JudgedPart:
     if part.unjudged is not None or stored is None:
         reason = part.unjudged or NOT_RUN
-        return JudgedPart(part, (Line("", ClaimedValue(reason=reason), CANNOT_TELL),), CANNOT_TELL)
+        return JudgedPart(
+            part, (ClaimLine("", ClaimedValue(reason=reason), CANNOT_TELL),), CANNOT_TELL
+        )
     try:
         asked = list(lines(part, stored))
     except NotThereError as error:
         return JudgedPart(
-            part, (Line("", ClaimedValue(reason=str(error)), CANNOT_TELL),), CANNOT_TELL
+            part, (ClaimLine("", ClaimedValue(reason=str(error)), CANNOT_TELL),), CANNOT_TELL
         )
     levels = range(len(part.level.loss)) if part.level is not None and part.level.loss else (0,)
     n_lines = len(asked) * len(levels)
@@ -341,7 +340,7 @@ def _judge_part(part: Part, claims: Claims, stored: Stored | None) -> JudgedPart
         for line in asked
     )
     if not made:
-        made = (Line("", ClaimedValue(reason=NO_ROW), CANNOT_TELL),)
+        made = (ClaimLine("", ClaimedValue(reason=NO_ROW), CANNOT_TELL),)
     return JudgedPart(part, made, of_all_lines(part, [line.verdict for line in made]))
 
 
@@ -352,7 +351,7 @@ def _judge_line(
     n_lines: int,
     regimes: Sequence[Regime],
     stored: Stored,
-) -> Line:
+) -> ClaimLine:
     where: dict[str, Any] = {**part.where, **line}
     names = [str(value) for value in line.values()]
     try:
@@ -375,16 +374,16 @@ def _judge_line(
     except NotReachedError as error:
         if part.level is not None and part.level.loss and len(names) == len(line):
             names.insert(0, f"a loss of {100 * part.level.loss[number]:g} points")
-        return Line(", ".join(names), ClaimedValue(reason=str(error)), NOT_REACHED)
+        return ClaimLine(", ".join(names), ClaimedValue(reason=str(error)), NOT_REACHED)
     except NotThereError as error:
-        return Line(", ".join(names), ClaimedValue(reason=str(error)), CANNOT_TELL)
+        return ClaimLine(", ".join(names), ClaimedValue(reason=str(error)), CANNOT_TELL)
     control = difficulty = None
     if part.control is not None:
         control = _beside(part, {**where, "variant": part.control}, stored, n_lines)
     if part.difficulty is not None:
         difficulty = _beside(replace(part, value=part.difficulty), where, stored, n_lines)
     told = _told(part, found)
-    return Line(
+    return ClaimLine(
         ", ".join(names), found, told, notes(part, found, told, control), control, difficulty
     )
 

@@ -15,9 +15,9 @@ from fairweight.studies.claims import (
     NOT_RUN,
     REPRODUCES,
     WEAKER,
+    ClaimLine,
     Judged,
     JudgedPart,
-    Line,
 )
 from fairweight.studies.estimates import ClaimedValue
 
@@ -167,7 +167,7 @@ def told(estimate: ClaimedValue) -> str:
     return text
 
 
-def of_line(line: Line) -> str:
+def of_line(line: ClaimLine) -> str:
     """The estimate of a line with what stands beside it."""
     text = told(line.estimate)
     for name, beside in (("control", line.control), ("dense against dense", line.difficulty)):
@@ -230,7 +230,7 @@ def _row(*cells: str) -> str:
     return f"| {' | '.join(cells)} |"
 
 
-def _full(line: Line, *, bold: bool) -> str:
+def _full(line: ClaimLine, *, bold: bool) -> str:
     if line.estimate.reason == NOT_RUN:
         return "not run yet"
     mark = "**" if bold else ""

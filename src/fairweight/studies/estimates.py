@@ -23,7 +23,7 @@ from fairweight.base.files import settle
 from fairweight.base.wording import missing, real
 from fairweight.errors import InputError
 from fairweight.report.numbers import MINUS
-from fairweight.specs.claims import Level, Part, Where
+from fairweight.specs.claims import PaperLevel, Part, Where
 from fairweight.studies.publication import read_experiment
 from fairweight.studies.stages import BASELINE
 
@@ -157,7 +157,7 @@ class Matched:
     paper: float | None = None  # the paper's loss at that level
 
 
-def losses(level: Level, folder: str, task: str | None, stored: Stored) -> dict[str, float]:
+def losses(level: PaperLevel, folder: str, task: str | None, stored: Stored) -> dict[str, float]:
     """The loss of accuracy of every variant of a family, as shares of 1."""
     where: dict[str, Any] = {"metric": "accuracy"} | ({} if task is None else {"task": task})
     rows = chosen(stored.table(level.folder or folder, RESULTS), where)
@@ -171,7 +171,7 @@ def losses(level: Level, folder: str, task: str | None, stored: Stored) -> dict[
 
 
 def matched(
-    level: Level, folder: str, task: str | None, stored: Stored, number: int = 0
+    level: PaperLevel, folder: str, task: str | None, stored: Stored, number: int = 0
 ) -> Matched:
     """The variant that stands for a level; of several losses that it names for one, by number."""
     found = losses(level, folder, task, stored)

@@ -10,9 +10,8 @@ from typing import Any
 
 from fairweight.data.registry import dataset
 from fairweight.errors import InputError, UnknownNameError
-from fairweight.runs.stage import STAGES, Cost, StageKind, Unit
-from fairweight.specs.claims import Claims
-from fairweight.specs.printed import Printed
+from fairweight.runs.stage import STAGES, Cost, ExampleCost, StageKind
+from fairweight.specs.claims import Claims, Printed
 from fairweight.specs.study import Experiment, Study
 from fairweight.specs.toml import read_spec, read_study, read_toml
 
@@ -146,14 +145,14 @@ def _there(experiment: Experiment, data: str | None) -> bool:
 AUDIT, SCORED_AUDIT, TASK_AUDIT = 8.0, 30.0, 3.0
 
 
-def audit_cost(spec: Mapping[str, Any], unit: Unit) -> Cost:
+def audit_cost(spec: Mapping[str, Any], unit: ExampleCost) -> Cost:
     """Of several attributes each is audited by itself, for every variant."""
     variants = len({variant for variant, _, _ in spec["models"]}) - 1
     once = SCORED_AUDIT if spec["scores"] else AUDIT
     return Cost(once + TASK_AUDIT * variants * len(spec["data"]["tasks"]), 5e6)
 
 
-def classes_cost(spec: Mapping[str, Any], unit: Unit | None) -> Cost:
+def classes_cost(spec: Mapping[str, Any], unit: ExampleCost | None) -> Cost:
     """Tables, regressions and figures of all experiments: 174 s for 1,668 models."""
     models = sum(len(one["models"]) for one in spec["experiments"])
     return Cost(AUDIT + 0.1 * models, 5e6 + 2e3 * models)

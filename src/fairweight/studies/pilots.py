@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from scipy.special import stdtrit
 
-from fairweight.specs.claims import Claims, Level, Part, Where
+from fairweight.specs.claims import Claims, PaperLevel, Part, Where
 from fairweight.studies.claims import at_level
 from fairweight.studies.estimates import (
     PER_SEED,
@@ -57,7 +57,7 @@ def expected_half_width(
 
 
 @dataclass(frozen=True)
-class Pilot:
+class PilotWidth:
     """The width that a pilot predicts for a line's interval, and the largest that still decides it.
 
     Of ratios and odds both are differences of logarithms.
@@ -74,7 +74,7 @@ class Pilot:
         return self.half_width < self.needed
 
 
-def piloted(claims: Claims, results: Path) -> list[Pilot]:
+def piloted(claims: Claims, results: Path) -> list[PilotWidth]:
     """The half-width to expect for every claim that the data allow, from a pilot's results.
 
     A pilot has one member of each variant or more. Its levels need not be the paper's: the variant
@@ -86,14 +86,15 @@ def piloted(claims: Claims, results: Path) -> list[Pilot]:
         for part in (claim, *claim.also):
             if part.unjudged is not None:
                 continue
-            needed = SHARP_ENOUGH * abs(_scaled(part, part.null + _least(part)))
+            least = -part.smallest if part.direction.endswith("down") else part.smallest
+            needed = SHARP_ENOUGH * abs(_scaled(part, part.null + least))
             try:
                 for line in list(lines(part, stored)) or [{}]:
                     width = _pilot_width(part, line, claims.members, stored)
                     name = ", ".join(str(value) for value in line.values())
-                    made.append(Pilot(claim.id, name, width, needed))
+                    made.append(PilotWidth(claim.id, name, width, needed))
             except (NotThereError, NotReachedError) as error:
-                made.append(Pilot(claim.id, "", nan, needed, str(error)))
+                made.append(PilotWidth(claim.id, "", nan, needed, str(error)))
     return made
 
 
@@ -126,11 +127,6 @@ def _pilot_width(part: Part, line: dict[str, Any], members: int, stored: Stored)
     for place, rows in sides:
         squares += _pilot_row(part, place, rows, stored) ** 2 * (SHARED + (1 - SHARED) / members)
     return sqrt(squares)
-
-
-def _least(part: Part) -> float:
-    """The smallest effect that matters, with its sign."""
-    return -part.smallest if part.direction.endswith("down") else part.smallest
 
 
 def _scaled(part: Part, value: float) -> float:
@@ -167,7 +163,7 @@ def _pilot_spread(part: Part, sides: list[tuple[str, dict[str, Any]]], stored: S
     return float(differences.std(ddof=1)) if len(differences) > 1 else nan
 
 
-def _nearest(level: Level, folder: str, where: Where, stored: Stored) -> Matched:
+def _nearest(level: PaperLevel, folder: str, where: Where, stored: Stored) -> Matched:
     """The variant of a family whose loss is nearest to a level, however far it is."""
     task = where.get("task")
     found = losses(level, folder, task if isinstance(task, str) else None, stored)

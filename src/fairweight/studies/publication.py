@@ -31,7 +31,7 @@ from fairweight.specs.toml import read_spec
 from fairweight.tables.annotation_store import NAME, move_out, place_for
 
 if TYPE_CHECKING:
-    from fairweight.runs.plan import Plan
+    from fairweight.runs.plan import StudyPlan
 
 # What a published experiment is about: whoever opens the folder later finds the images and the
 # groups with it.
@@ -156,7 +156,7 @@ COMPLETION = ("audit/report.html", "audit/audit.json", "study.json")
 
 
 def publish(
-    plan: Plan,
+    plan: StudyPlan,
     store: Store,
     out: Path,
     *,
@@ -222,7 +222,7 @@ def publish_folder(
         publish_folder(folder, make, overwrite=overwrite, tell=tell)
 
 
-def _write_results(plan: Plan, name: str, store: Store, done: set[str], folder: Path) -> None:
+def _write_results(plan: StudyPlan, name: str, store: Store, done: set[str], folder: Path) -> None:
     """What is finished of an experiment."""
     finished = [model for model in plan.of(name) if model.asked_by in done]
     gather(

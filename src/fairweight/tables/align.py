@@ -114,6 +114,7 @@ class Aligned:
     # SQL for FROM: id, task and label of every row of the baseline; None without ids.
     identified: str | None = None
     has_label: bool = True  # else `label` is a constant
+    has_second_cluster: bool = False  # examples are bound in two ways
     outcome: OutcomeRole | None = None  # predictions are outcomes
 
     def members_of(self, variant: str) -> tuple[Member, ...]:
@@ -195,11 +196,6 @@ def _aligned(
         find_column(everywhere, name, "--cluster (cluster=)", True)
         for name in request.tables.clusters
     ]
-    if len(clusters) == 2:
-        raise InputError(
-            f"--cluster was given twice ({' and '.join(request.tables.clusters)}), and two columns "
-            "that both bind examples are not supported yet; give the one that binds more of them."
-        )
     columns = {
         "label": None
         if outcome or unlabelled
@@ -212,6 +208,7 @@ def _aligned(
         "weight": find_column(everywhere, request.tables.weight, "--weight (weight=)", True)
         or find_column(everywhere, "weight", "", False),
         "cluster": clusters[0] if clusters else None,
+        "second_cluster": clusters[1] if len(clusters) == 2 else None,
         "count": request.names.count,
     }
     choice = choose_groups(request, layout, identity, tables, examples, columns)
@@ -341,6 +338,7 @@ def _aligned(
         has_task=has_task,
         has_weight=columns["weight"] is not None,
         has_cluster=columns["cluster"] is not None,
+        has_second_cluster=columns["second_cluster"] is not None,
         has_id=identity.column is not None,
         has_count=columns["count"] is not None,
         score_classes=_score_classes(layout, request.tables.score_classes, checked),
@@ -357,6 +355,19 @@ def _aligned(
         has_label=columns["label"] is not None,
         outcome=_outcome_role(request.tables, parts, checked) if outcome else None,
     )
+
+
+def beside_outcomes(aligned: Aligned) -> Aligned | None:
+    """The same rows with the predictions that stand beside outcomes, without a label.
+
+    None where some model has none: then nobody knows whether a prediction changed.
+    """
+    if aligned.outcome is None or not all(member.answer for member in aligned.members):
+        return None
+    members = [
+        replace(m, prediction=str(m.answer), denominator=None, answer=None) for m in aligned.members
+    ]
+    return replace(aligned, members=tuple(members), outcome=None, has_label=False)
 
 
 def _as_right_or_wrong(request: Alignment, view: str, outcomes: Sequence[str]) -> str:
@@ -507,8 +518,7 @@ def _role_view(
         column = next(a.column for a in attributes if a.role == "weight")
         _require_numbers(kinds["weight"], column, "weight")
         selected.append(f"{double('weight', kinds['weight'])} AS weight")
-    if "cluster" in kinds:
-        selected.append("cluster")
+    selected += [role for role in ("cluster", "second_cluster") if role in kinds]
     selected += [f"{held[column]} AS g{i}" for i, column in enumerate(choice.columns)]
     selected += [f"{held[column]} AS x{i}" for i, column in enumerate(further)]
     for number, part in enumerate(parts):

@@ -263,14 +263,26 @@ def refuse_without_classes(role: OutcomeRole | None, *, labelled: bool) -> None:
     """Refuse what asks which predictions are right, where there are numbers or no labels."""
     if role is not None and not role.binary:
         raise InputError(
-            f"'{role.name}' is a number, and this command needs to know which predictions are "
-            "right. Numbers can be audited, gated, counted and reported (fairweight audit, gate, "
-            "count, report); here give labels and predictions, or an outcome of 0 and 1."
+            f"'{role.name}' is a number, and this asks which predictions are right, how sure a "
+            "model was of them, or what was voted. Numbers can be audited, gated, counted, chosen "
+            "by and, one row per example, searched for slices and losses (fairweight audit, gate, "
+            "count, choose, explain, exemplars); here give labels and predictions, or an outcome "
+            "of 0 and 1."
         )
     if not labelled and role is None:
         raise InputError(
             "This command needs to know which predictions are right, and there are no labels. "
             "Without labels use fairweight audit --unlabelled; here name the labels (--label)."
+        )
+
+
+def refuse_two_clusters(*, crossed: bool) -> None:
+    """Refuse what draws or holds out whole clusters, where two columns bind examples."""
+    if crossed:
+        raise InputError(
+            "This command draws clusters whole, which clusters of two columns cannot be; give one "
+            "--cluster (cluster=), the one that binds more examples. fairweight audit, gate and "
+            "count take two."
         )
 
 

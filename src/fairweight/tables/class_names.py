@@ -61,6 +61,11 @@ def names_of_classes(names: Mapping[str, str], classes: Sequence[str]) -> dict[s
     >>> names_of_classes({"0": "crane", "1": "crane", "2": "owl"}, ["0", "1", "2"])
     {'0': 'crane (0)', '1': 'crane (1)', '2': 'owl'}
     """
+    if not classes:
+        raise InputError(
+            "Names of classes were given (--class-names), and there are no classes here: an "
+            "outcome, positions of answers, or no labels; leave them out."
+        )
     known = {label: names[label] for label in classes if label in names}
     if not known:
         raise InputError(

@@ -96,12 +96,18 @@ def check_names(names: Sequence[str], name: str) -> None:
     ...
     fairweight.errors.InputError: 'a.csv' has the columns 'sex' and 'Sex', which differ in upper
     and lower case alone; rename one of them.
+    >>> check_names(["sex", ""], "'a.parquet'")
+    Traceback (most recent call last):
+    ...
+    fairweight.errors.InputError: 'a.parquet' has a column without a name; name it, or drop it.
     """
     if len(names) > MOST_COLUMNS:
         raise InputError(
             f"{name} has {len(names):,} columns, and at most {MOST_COLUMNS:,} are read; save those "
             "that the audit needs as a table of their own."
         )
+    if "" in names:  # DuckDB would call it C2, and C2 would be a group
+        raise InputError(f"{name} has a column without a name; name it, or drop it.")
     seen: dict[str, str] = {}
     for label in names:
         other = seen.get(label.lower())

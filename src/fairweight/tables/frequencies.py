@@ -135,7 +135,8 @@ def refuse_counts(
             f"name '{column}' as a group (--groups), or leave it out of the table."
         )
         if {"count", "label", "prediction:0"} <= set(table.columns):
-            unit = " and --cluster unit" if "unit" in table.columns else ""
+            units = [name for name in ("unit", "second_unit") if name in table.columns]
+            unit = "".join(f" and --cluster {name}" for name in units)
             said += (
                 " It looks like a cube that another program wrote again, without its metadata: "
                 "give the file of fairweight count itself, or name the variants (--prediction "

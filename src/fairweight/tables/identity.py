@@ -119,7 +119,8 @@ def named(examples: list[Any]) -> str:
 
 # What belongs to an example whichever model looks at it: label, weight, cluster, groups.
 
-OF_EXAMPLES = ("label", "weight", "cluster", "count")  # an example has one value of each
+# An example has one value of each.
+OF_EXAMPLES = ("label", "weight", "cluster", "second_cluster", "count")
 _WIDTHS = (("UTINYINT", 0, 2**8), ("SMALLINT", -(2**15), 2**15), ("INTEGER", -(2**31), 2**31))
 
 

@@ -405,7 +405,8 @@ class TableSpec:
     repeat
         The column that tells repeated runs of one model apart; they are averaged.
     unlabelled
-        There are no labels: the audit says how often predictions changed, and no more.
+        There are no labels: the audit says how often predictions changed and, with class
+        probabilities, how far these lie apart.
     variant, seed, prediction, score
         Names of the columns of long tables, and of files per model.
     positive
@@ -500,7 +501,8 @@ class TableSpec:
     )
     cluster: str | Sequence[str] | None = option(
         None,
-        "Examples that belong together (one person, one writer): resampled whole.",
+        "Examples that belong together (one person, one writer): resampled whole. Twice for the "
+        "two people of a pair: nothing is resampled then.",
         COLUMNS, "--cluster", "COL", _read_several, _write_several, repeated=True,
     )  # fmt: skip
     weight: str | None = option(None, "Sampling weight.", COLUMNS, "--weight", "COL")
@@ -514,7 +516,9 @@ class TableSpec:
     )
     seed: str = option("seed", "Long tables: the member.", COLUMNS, "--seed-column", "COL")
     prediction: str = option(
-        "prediction", "Long tables, files per model: the prediction.", COLUMNS,
+        "prediction",
+        "Long tables, files per model: the prediction; beside --outcome, how often it changed.",
+        COLUMNS,
         "--prediction-column", "COL",
     )  # fmt: skip
     score: str = option(
@@ -563,7 +567,9 @@ class TableSpec:
         COLUMNS, "--repeat-column", "COL",
     )  # fmt: skip
     unlabelled: bool = option(
-        False, "There are no labels: report only how often predictions changed.",
+        False,
+        "There are no labels: report how often predictions changed and, with class probabilities, "
+        "how far these lie apart.",
         COLUMNS, "--unlabelled",
     )  # fmt: skip
     force: bool = option(

@@ -441,3 +441,76 @@ def test_what_no_task_has_is_no_zero() -> None:
     table = of_two_tasks(dense={"x": NEVER, "y": NEVER}, a={"x": RIGHT, "y": ONE_WRONG})
     with pytest.raises(InputError, match="is undefined for the baseline in every task"):
         chosen(table, {"task": "task"}, Wishes(["precision@class=1"]), FEW)
+
+
+# --- outcomes that are numbers
+
+
+def outcomes(n: int = 400) -> pd.DataFrame:
+    rng = np.random.default_rng(4)
+    words = rng.integers(5, 30, n)
+    errors = rng.poisson(words * 0.1)
+    return pd.DataFrame(
+        {
+            "example_id": range(n),
+            "sex": rng.choice(["F", "M"], n),
+            "words": words,
+            "dense": errors,
+            "a": errors + (rng.random(n) < 0.05),
+            "b": errors + rng.poisson(0.5, n),
+        }
+    )
+
+
+NUMERIC: dict[str, Any] = {
+    "outcome": {name: name for name in NAMES},
+    "denominator": dict.fromkeys(NAMES, "words"),
+    "better": "lower",
+    "groups": ["sex"],
+    "baseline": "dense",
+}
+
+
+def test_numbers_are_chosen_by_as_the_audit_has_them() -> None:
+    table = outcomes()
+    wishes = Wishes(["outcome", "outcome@sex=F"], weights=["outcome=1", "outcome@sex=F=1"])
+    found = chosen(table, NUMERIC, wishes, FEW)
+    assert found.chosen == "dense"  # less is better
+    values = found.tables["choice_values"].set_index(["variant", "term"])["value"]
+    for name in NAMES:
+        assert values[name, "outcome"] == pytest.approx(table[name].sum() / table["words"].sum())
+        own = table[table["sex"] == "F"]
+        assert values[name, "outcome@sex=F"] == pytest.approx(own[name].sum() / own["words"].sum())
+    rows = fw.audit_table(table, FEW, **NUMERIC).overall
+    assert values["b", "outcome"] == pytest.approx(rows.set_index("variant").loc["b", "compressed"])
+
+
+def test_the_margin_of_a_number_is_in_its_unit() -> None:
+    table = outcomes().drop(columns="words")
+    numeric = {k: v for k, v in NUMERIC.items() if k != "denominator"}
+    assert chosen(table, numeric, Wishes(["outcome"]), FEW).asked.margin is None
+    ranged = numeric | {"range": (0, 50)}
+    found = chosen(table, ranged, Wishes(["outcome"]), FEW)
+    assert found.asked.margin == 1.0  # 2 % of 50
+    drawn = chosen(table, ranged, Wishes(["outcome"], ["outcome<=1.8"], margin=0.1), FEW)
+    assert drawn.asked.margin == 0.1
+    assert "b" not in drawn.qualifying
+
+
+def test_a_number_per_example_of_0_and_1_is_chosen_by_too() -> None:
+    table = outcomes()
+    for name in NAMES:
+        table[name] = (table[name] > 1).astype(int)
+    lower = {k: v for k, v in NUMERIC.items() if k != "denominator"}
+    for better, aim in (("lower", "min"), ("higher", "max")):
+        found = chosen(table, lower | {"better": better}, Wishes(["outcome"]), FEW)
+        assert found.asked.objectives[0].aim == aim
+        values = found.tables["choice_values"].set_index("variant")["value"]
+        assert values["b"] == pytest.approx(table["b"].mean())
+
+
+def test_what_asks_for_classes_is_refused_of_numbers() -> None:
+    with pytest.raises(InputError, match="'accuracy' asks which predictions are right"):
+        chosen(outcomes(), NUMERIC, Wishes(["accuracy"]), FEW)
+    with pytest.raises(InputError, match="'outcome' is a number per example"):
+        read_term("outcome", [])

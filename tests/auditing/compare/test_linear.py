@@ -31,6 +31,9 @@ from ..strategies import row
 from .made_populations import Population, audit, audit_with_seeds, population
 from .wider_by_hand import Raw, excess_limits, raw_of, shift_limits
 
+pytestmark = pytest.mark.usefixtures("few_metrics")
+MORE_METRICS = ("worst_group_shift", "heterogeneity")
+
 NAME = "wider of linearised t over {} and Tango on n_eff"
 ELSEWHERE = "; assumes losses clump here as elsewhere"
 
@@ -459,7 +462,7 @@ def test_numbers_by_group_become_rows_with_excesses_and_limits_for_the_gate() ->
     outcomes = made.outcomes("group")
     family = linear_rates(made.c, WORD_ERRORS, outcomes, "group")
     assert family is not None
-    (built,) = scopes(made.c, family, outcomes)
+    (built,) = scopes(made.c, [(family, outcomes)])
     rows = built.block
     w, here = made.c.cube.weight, made.c.groupings[0].code == 0
     assert w is not None

@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from statsmodels.stats.multitest import multipletests
+from tests.crosses import crossed
 
 import fairweight as fw
 
@@ -172,8 +173,7 @@ CONSTANT = {
 }
 
 
-@pytest.mark.parametrize("seeds", [1, 3])
-@pytest.mark.parametrize("more", CONSTANT)
+@pytest.mark.parametrize(("seeds", "more"), crossed([1, 3], CONSTANT, every=2))
 def test_one_label_alone(seeds: int, more: str) -> None:
     """Every example is a 1: dense errs on every 10th of 120, int8 on every 4th, 90 − 108 = −15 %.
 

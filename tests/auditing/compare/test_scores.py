@@ -20,6 +20,17 @@ from fairweight.tables.spec import TableSpec, sources_of
 
 from ..strategies import row
 
+pytestmark = pytest.mark.usefixtures("few_metrics")
+MORE_METRICS = (
+    "auc",
+    "brier",
+    "calibration_error_sq",
+    "calibration_gap",
+    "ece_top_label",
+    "uncertainty",
+    "top5_accuracy",
+)
+
 CALIBRATION = ("calibration_error_sq", "calibration_gap")
 
 

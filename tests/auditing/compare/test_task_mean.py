@@ -17,6 +17,18 @@ from ..strategies import closed, keyed, row
 # ---------------------------------------------------------------- tasks
 
 
+pytestmark = pytest.mark.usefixtures("few_metrics")
+MORE_METRICS = (
+    "bias_amplification",
+    "fpr",
+    "heterogeneity",
+    "kappa",
+    "precision",
+    "tcb",
+    "worst_group_shift",
+)
+
+
 def task_frame(n: int = 150, *, copies: bool = False) -> pd.DataFrame:
     rng = np.random.default_rng(30)
     groups = rng.choice(["F", "M"], n)
@@ -112,11 +124,12 @@ def test_filters_reach_the_mean_over_tasks() -> None:
 
 
 def test_copies_of_one_task_have_the_interval_of_that_task() -> None:
-    """Examples are drawn with all their tasks: three copies know no more than one."""
+    """Examples are drawn with all their tasks: three copies know no more than two."""
     frame = task_frame(copies=True)
     three = task_audit(frame, n_boot=500)
-    # the same mean of a single task, with the same units and the same random numbers
-    one = task_audit(frame[frame["task"] == "hat"], n_boot=500)
+    # the same mean of two of them, with the same units and the same random numbers
+    two = frame["task"] != sorted(set(frame["task"]) - {"hat"})[0]
+    one = task_audit(frame[two], n_boot=500)
     for metric, by, where in (
         ("accuracy", "overall", {}),
         ("kappa", "overall", {}),
@@ -132,6 +145,18 @@ def test_copies_of_one_task_have_the_interval_of_that_task() -> None:
         own = row(three, metric, by, task="hat", **where)
         width = own["ci_high"] - own["ci_low"]
         assert a["ci_high"] - a["ci_low"] == pytest.approx(width, rel=0.2)
+
+
+def test_the_only_task_is_not_named_and_says_nothing_twice() -> None:
+    frame = task_frame()
+    hat = frame[frame["task"] == "hat"]
+    options = {"baseline": "dense", "predictions": {"dense": "dense", "small": "small"},
+               "groups": ["sex"], "n_boot": 20}  # fmt: skip
+    named, plain = (fw.audit_table(held, **options) for held in (hat, hat.drop(columns="task")))
+    assert named.result.tasks == ()
+    pd.testing.assert_frame_equal(named.results, plain.results)
+    assert any("one task, 'hat'" in note for note in named.result.notes)
+    assert not any("one task" in note for note in plain.result.notes)
 
 
 def test_closed_forms_hold_within_a_task(tasks: pd.DataFrame) -> None:

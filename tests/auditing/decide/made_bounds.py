@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import cache
 from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from fairweight.auditing.intervals.proportion import tango, wilson
 from fairweight.auditing.result import (
@@ -59,6 +61,12 @@ def answers(
     ]
 
 
+@cache
+def empty_tables() -> dict[str, pd.DataFrame]:
+    """The tables of an audit that the gate does not read."""
+    return {name: frame(name) for name in AUDIT_TABLES if name not in ("bounds", "results")}
+
+
 def made_audit(
     rows: Iterable[dict[str, Any]],
     *,
@@ -73,7 +81,6 @@ def made_audit(
     if baseline is not None:
         known = held.loc[held["quantity"] == "shift", keys].assign(scope="model", baseline=baseline)
         results = known.reindex(columns=list(column_names("results")))
-    empty = {name: frame(name) for name in AUDIT_TABLES if name not in ("bounds", "results")}
     return AuditResult(
         baseline="dense",
         variants=tuple(dict.fromkeys(held["variant"])),
@@ -87,5 +94,5 @@ def made_audit(
         notes=(),
         provenance=Provenance("0.1.0", None, "2026-11-03T10:20:30Z", (), {}),
         bounds=held,
-        **empty,
+        **empty_tables(),
     )

@@ -16,6 +16,8 @@ from fairweight.auditing.intervals.power import examples_to_pass, least_n
 from fairweight.auditing.result import AuditResult
 from fairweight.specs.policy import read_policy
 
+pytestmark = pytest.mark.usefixtures("few_metrics")
+
 
 def test_the_starter_is_a_policy_and_holds_the_table() -> None:
     text = starter_policy()

@@ -6,13 +6,17 @@ from typing import Any
 
 import numpy as np
 import pytest
+from scipy.special import ndtr
 
+import fairweight as fw
 from fairweight.auditing.compare.linear import Entries, excess_of, sizes_of
 from fairweight.auditing.explain.slices.candidates import quantile_bins
 from fairweight.auditing.explain.slices.contrasts import (
     SCREEN,
     Contrast,
     Half,
+    OutcomeContrast,
+    OutcomeHalf,
     Totals,
     cell_contrasts,
     detectable_excess,
@@ -21,8 +25,11 @@ from fairweight.auditing.explain.slices.contrasts import (
     pooled_error,
     slice_contrast,
 )
-from fairweight.auditing.explain.slices.search import discovery_half
+from fairweight.auditing.explain.slices.search import discovery_half, find_slices
 from fairweight.auditing.intervals.excess import excess_test
+from fairweight.auditing.prediction_matrix import from_aligned
+from fairweight.tables.align import align
+from fairweight.tables.spec import SourceRef
 
 
 def counts(n: Any, lost: Any, gained: Any) -> Totals:
@@ -250,3 +257,84 @@ def test_several_members_need_less_where_their_mean_changes_less() -> None:
     several = detectable_excess(200, Half(change, None, None, exact=False), 100, 0.05)
     change[:200] = -1.0
     assert 0 < several < detectable_excess(200, Half(change, None, None, exact=False), 100, 0.05)
+
+
+# --- outcomes that are numbers
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("clustered", [False, True])
+@pytest.mark.parametrize("sizes", ["none", "shared", "own"])
+def test_contrasts_of_outcomes_are_the_excesses_of_the_audit(
+    sizes: str, clustered: bool, weighted: bool
+) -> None:
+    rng = np.random.default_rng(1)
+    n = 600
+    group, cluster = rng.integers(0, 3, n), rng.integers(0, 60, n)
+    before = rng.integers(1, 30, n).astype(float) if sizes != "none" else np.ones(n)
+    after = before + rng.integers(0, 3, n) if sizes == "own" else before
+    first = rng.poisson(before * 0.3).astype(float)
+    second = first + (rng.random(n) < 0.2) * rng.choice([1, 1, -1, 2], n)
+    weight = rng.lognormal(sigma=0.3, size=n) if weighted else np.ones(n)
+    audit = fw.audit(
+        outcomes={"dense": first, "int8": second},
+        better="lower",
+        denominator=None if sizes == "none" else {"dense": before, "int8": after},
+        sensitive_features={"group": group.astype(str)},
+        cluster=cluster if clustered else None,
+        sample_weight=weight if weighted else None,
+        n_boot=20,
+    )
+    rows = audit.by_group.query("metric == 'cost'")
+    expected = rows[["excess_shift", "excess_low", "excess_high", "excess_p"]].to_numpy(float)
+    half = OutcomeHalf(
+        np.stack([first, second, before, after]) * weight, before, cluster if clustered else None
+    )
+    (found,) = cell_contrasts(half, group, (3, 1), within=False)
+    assert isinstance(found, OutcomeContrast)
+    low, high = found.found.limits(0.05)
+    made = np.stack([found.excess, low, high, p_values(found)], axis=-1)[:, 0]
+    np.testing.assert_allclose(made, expected, rtol=1e-7, atol=1e-12)
+    # Within a population of two of the groups the rest is the other one.
+    own, rest, _ = half.totals(group, 3, np.array([0, 0, 1]), 2)
+    np.testing.assert_allclose(rest.products[0], own.products[1], rtol=1e-9, atol=1e-9)
+    assert rest.n[0] == own.n[1]
+    np.testing.assert_allclose(rest.changed[:2], own.changed[[1, 0]])
+
+
+@pytest.mark.slow
+def test_no_slice_of_numbers_is_found_where_there_is_none_and_a_planted_one_is() -> None:
+    """Skewed changes, and a level with three times as large ones: at most 7 % of 150 audits."""
+
+    def found(seed: int, harm: float) -> list[str]:
+        rng = np.random.default_rng(seed)
+        n = 3000
+        columns = {f"c{i}": rng.integers(0, 4, n).astype(str) for i in range(6)}
+        size = np.where(columns["c0"] == "0", 3.0, 1.0) * rng.gamma(0.5, 1, n)
+        moved = np.where(rng.random(n) < 0.3, size * rng.choice([-1, 1], n), 0)
+        moved = moved + harm * ((columns["c1"] == "1") & (rng.random(n) < 0.7))
+        before = rng.gamma(1, 1, n)
+        table = {"example_id": range(n), **columns, "dense": before, "int8": before + moved}
+        spec = fw.TableSpec(
+            (SourceRef.of(table),),
+            outcome={"dense": "dense", "int8": "int8"},
+            better="lower",
+            groups=list(columns),
+        )
+        with align(spec) as aligned:
+            answers = from_aligned(aligned, numeric=True)
+        return [str(s) for s in find_slices(answers, "int8", random_state=seed)["slice"]]
+
+    assert sum(bool(found(seed, 0.0)) for seed in range(150)) <= 0.07 * 150
+    assert sum(found(seed, 0.35)[:1] == ["c1=1"] for seed in range(30)) >= 15
+
+
+def test_the_screen_keeps_every_outcome_that_the_rule_would_find() -> None:
+    rng = np.random.default_rng(5)
+    group = rng.integers(0, 20, 2000)
+    values = np.stack([np.zeros(2000), rng.standard_t(3, 2000) * (rng.random(2000) < 0.3)])
+    half = OutcomeHalf(np.concatenate([values, np.ones((2, 2000))]), np.ones(2000), None)
+    (found,) = cell_contrasts(half, group, (20, 1), within=False)
+    # The rule's limits are wider than the plain ones, so its p is larger.
+    assert (p_values(found) >= 2 * ndtr(-np.abs(distance(found))) - 1e-12).all()
+    assert detectable_excess(100, half, 20, 0.05) > detectable_excess(400, half, 20, 0.05) > 0

@@ -8,12 +8,10 @@ from hypothesis.extra.numpy import arrays
 from scipy.stats import norm
 
 from fairweight.auditing.intervals.bootstrap import (
+    Replicates,
     basic,
     bias_corrected,
     exceedance_p,
-    percentile,
-    share_undefined,
-    simultaneous,
 )
 
 replicate_tables = arrays(
@@ -25,7 +23,7 @@ replicate_tables = arrays(
 
 @given(replicate_tables, st.floats(0.001, 0.9))
 def test_percentile_agrees_with_numpy(replicates, alpha):
-    low, high = percentile(replicates, alpha)
+    low, high = Replicates(replicates).percentile(alpha)
     for column in range(replicates.shape[1]):
         defined = replicates[~np.isnan(replicates[:, column]), column]
         if defined.size == 0:
@@ -37,46 +35,46 @@ def test_percentile_agrees_with_numpy(replicates, alpha):
 
 def test_percentile_with_an_alpha_per_column():
     replicates = np.column_stack([np.arange(101.0), np.arange(101.0)])
-    low, high = percentile(replicates, [0.1, 0.02])
+    low, high = Replicates(replicates).percentile([0.1, 0.02])
     np.testing.assert_allclose(low, [5, 1])
     np.testing.assert_allclose(high, [95, 99])
 
 
 def test_several_alphas_for_one_row_of_replicates():
-    low, _ = percentile(np.arange(101.0), [0.1, 0.02])
+    low, _ = Replicates(np.arange(101.0)).percentile([0.1, 0.02])
     np.testing.assert_allclose(low, [5, 1])
 
 
 def test_basic_reflects_and_is_cut_at_the_floor():
-    replicates = np.arange(101.0)  # quantiles 5 and 95 at alpha = 0.1
+    replicates = Replicates(np.arange(101.0))  # quantiles 5 and 95 at alpha = 0.1
     assert basic(60.0, replicates, 0.1) == (25, 115)
     assert basic(40.0, replicates, 0.1, floor=0.0) == (0, 75)
     assert basic(1.0, replicates, 0.1, floor=0.0) == (0, 0)
 
 
 def test_bias_correction():
-    assert bias_corrected(10.0, [11.0, 13.0, np.nan]) == 8
-    assert bias_corrected(1.0, [3.0, 5.0]) == -2
-    assert np.isnan(bias_corrected(1.0, [3.0, 5.0], drop_negative=True))
-    assert np.isnan(bias_corrected(1.0, [np.nan, np.nan]))
+    assert bias_corrected(10.0, Replicates(np.array([11.0, 13.0, np.nan]))) == 8
+    assert bias_corrected(1.0, Replicates(np.array([3.0, 5.0]))) == -2
+    assert np.isnan(bias_corrected(1.0, Replicates(np.array([3.0, 5.0])), drop_negative=True))
+    assert np.isnan(bias_corrected(1.0, Replicates(np.array([np.nan, np.nan]))))
 
 
 def test_share_undefined_of_every_column():
     table = np.array([[1.0, np.nan], [np.nan, np.nan]])
-    assert share_undefined(table).tolist() == [0.5, 1.0]
+    assert Replicates(table).undefined.tolist() == [0.5, 1.0]
 
 
 def test_simultaneous_is_the_percentile_where_it_is_resolved():
-    replicates = np.random.default_rng(0).normal(size=(2000, 2))
+    replicates = Replicates(np.random.default_rng(0).normal(size=(2000, 2)))
     # 2000 · 0.05 / (2 · 10) = 5 replicates beyond each limit.
     np.testing.assert_array_equal(
-        simultaneous([0.0, 0.0], replicates, 0.05, 10), percentile(replicates, 0.005)
+        replicates.simultaneous([0.0, 0.0], 0.05 / 10), replicates.percentile(0.005)
     )
 
 
 def test_simultaneous_beyond_the_replicates():
     replicates = np.random.default_rng(0).normal(size=2000)
-    low, high = simultaneous(0.0, replicates, 0.05, 1000)
+    low, high = Replicates(replicates).simultaneous(0.0, 0.05 / 1000)
     reach = norm.ppf(1 - 0.05 / 2000) * replicates.std(ddof=1)
     assert high == pytest.approx(max(reach, replicates.max()))
     assert low == pytest.approx(min(-reach, replicates.min()))
@@ -84,12 +82,12 @@ def test_simultaneous_beyond_the_replicates():
 
 def test_simultaneous_keeps_the_observed_extremes():
     replicates = np.r_[np.zeros(999), 50.0]
-    _, high = simultaneous(0.0, replicates, 0.05, 100)
+    _, high = Replicates(replicates).simultaneous(0.0, 0.05 / 100)
     assert high == 50
 
 
 def test_simultaneous_of_an_undefined_column_is_nan():
-    low, high = simultaneous([np.nan, 0.0], np.full((20, 2), np.nan), 0.05, 3)
+    low, high = Replicates(np.full((20, 2), np.nan)).simultaneous([np.nan, 0.0], 0.05 / 3)
     assert np.isnan([low, high]).all()
 
 

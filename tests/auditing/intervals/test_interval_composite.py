@@ -4,20 +4,20 @@ from __future__ import annotations
 
 import numpy as np
 
-from fairweight.auditing.intervals.bootstrap import inflated_limits
+from fairweight.auditing.intervals.bootstrap import Replicates, inflated_limits
 
 ESTIMATE = np.array([5.0])
 
 
-def spread(middle: float) -> np.ndarray:
+def spread(middle: float) -> Replicates:
     """Half of 200 draws one below, half one above: their standard deviation is 1."""
-    return np.tile([[middle - 1.0], [middle + 1.0]], (100, 1))
+    return Replicates(np.tile([[middle - 1.0], [middle + 1.0]], (100, 1)))
 
 
-NULL = np.full((200, 1), 4.0)  # what noise alone makes
+NULL = Replicates(np.full((200, 1), 4.0))  # what noise alone makes
 
 
-def limits(draws: np.ndarray, **options: object) -> tuple[float, float]:
+def limits(draws: Replicates, **options: object) -> tuple[float, float]:
     low, high = inflated_limits(ESTIMATE, draws, NULL, 0.05, **({"absolute": True} | options))
     return float(low[0]), float(high[0])
 

@@ -120,7 +120,14 @@ def exported(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return to_onnx(tiny(), torch.zeros(2, 3, 32, 32), file)
 
 
-@pytest.mark.parametrize("kind", ["int8-static", "int8-dynamic", "weight-bits"])
+# The other kinds are tested on small networks (lab/test_compressed_file.py, compress/).
+@pytest.mark.parametrize(
+    "kind",
+    [
+        "int8-static",
+        *(pytest.param(k, marks=pytest.mark.slow) for k in ("int8-dynamic", "weight-bits")),
+    ],
+)
 def test_int8_says_what_the_network_says(
     kind: str, exported: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

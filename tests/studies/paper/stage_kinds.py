@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from fairweight.runs.plan import Plan
+from fairweight.runs.plan import StudyPlan
 from fairweight.runs.stage import Stage
 
 # What a shortened study changes, and what says which model of many it is.
@@ -16,12 +16,12 @@ NUMBERS = {
 }  # fmt: skip
 
 
-def kinds(plan: Plan) -> set[str]:
+def kinds(plan: StudyPlan) -> set[str]:
     """Every kind of stage of a plan, as text."""
     return {kind_of(stage, plan) for stage in plan.stages.values()}
 
 
-def kind_of(stage: Stage, plan: Plan) -> str:
+def kind_of(stage: Stage, plan: StudyPlan) -> str:
     """A stage without its numbers, with the model that it began with and what it was given."""
     spec: Any = _bare(stage.spec)
     if stage.kind in ("classes", "settings"):
@@ -40,7 +40,7 @@ def made_by(stage: Stage) -> Mapping[str, Any]:
     return {name: stage.spec[name] for name in names if name in stage.spec}
 
 
-def first_of(stage: Stage, plan: Plan) -> Stage:
+def first_of(stage: Stage, plan: StudyPlan) -> Stage:
     """The training from which a stage's (first) model comes."""
     while stage.kind != "train":
         stage = plan.stages[stage.inputs[0]]

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from fairweight.runs.plan import Plan, plan
+from fairweight.runs.plan import StudyPlan, plan
 from fairweight.runs.runner import News, run
 from fairweight.runs.stage import Stage
 from fairweight.runs.store import Store
@@ -57,7 +57,7 @@ def due(stage: Stage) -> int:
     return EPOCHS * (2 if "fsp" in taught["losses"].split("+") else 1)
 
 
-def run_all(planned: Plan, store: Store, data: Path, steps: Counter[str]) -> None:
+def run_all(planned: StudyPlan, store: Store, data: Path, steps: Counter[str]) -> None:
     """Run a plan in this process; every stage must end, with the steps that are due."""
     before: dict[str, int] = {}
     wrong: list[str] = []

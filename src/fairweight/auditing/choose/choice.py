@@ -14,6 +14,7 @@ import pandas as pd
 from fairweight.auditing.choose.frontier import sureness
 from fairweight.auditing.choose.objectives import (
     is_bounded,
+    is_outcome,
     nearest_miss,
     needs_scores,
     numeric_columns,
@@ -47,8 +48,8 @@ from fairweight.base.types import Progress
 from fairweight.errors import InputError
 from fairweight.specs.audit import AuditOptions
 from fairweight.tables.align import Aligned, align
-from fairweight.tables.checks import refuse_without_classes
-from fairweight.tables.spec import TableSpec, sources_of
+from fairweight.tables.checks import refuse_two_clusters, refuse_without_classes
+from fairweight.tables.spec import OutcomeRole, TableSpec, sources_of
 
 # What a choice is made on: counts of tables or of cubes, and what stands beside them.
 
@@ -90,9 +91,16 @@ def _counted(
     notes: Sequence[str] = (),
 ) -> ChoiceData:
     """The cube with how it is to be measured; classes and positives are checked."""
-    role = None if cube.outcome is None else cube.outcome.role
-    refuse_without_classes(role, labelled=cube.labelled)
-    said = [*notes, *cube.notes, *of_cube(cube).check(baseline, force=tables.force)]
+    refuse_two_clusters(crossed=cube.second_unit is not None)
+    if cube.outcome is not None and cube.outcome.sums is not None:
+        raise InputError(
+            "The cube holds sums of an outcome over many examples, and choosing draws examples "
+            "again; give the table that it was counted from."
+        )
+    said = [*notes, *cube.notes]
+    if cube.outcome is None:
+        refuse_without_classes(None, labelled=cube.labelled)
+        said += of_cube(cube).check(baseline, force=tables.force)
     setting = Setting(
         baseline=baseline,
         groupings=tuple(groupings),
@@ -243,8 +251,13 @@ def compare_rows(chosen_on: Aligned, confirmed_on: Aligned) -> list[str]:
         )
 
     own, other = (
-        [from_aligned(aligned, task) for task in tasks_of(aligned)]
+        [from_aligned(aligned, task, numeric=True) for task in tasks_of(aligned)]
         for aligned in (chosen_on, confirmed_on)
+    )
+    # Outcomes tell rows apart as scores do.
+    own, other = (
+        [a if a.numerator is None else replace(a, score=a.numerator.astype("f4")) for a in tasks]
+        for tasks in (own, other)
     )
     seen = rows_seen(own)
     return refuse_overlap(
@@ -271,7 +284,9 @@ class Wishes:
     verdicts: Mapping[str, str] | None = None  # of a policy, by variant
 
 
-def read_wishes(wishes: Wishes, variants_table: pd.DataFrame | None) -> ChoiceRequest:
+def read_wishes(
+    wishes: Wishes, variants_table: pd.DataFrame | None, role: OutcomeRole | None = None
+) -> ChoiceRequest:
     """Names looked up, limits and weights as numbers; a sentence for what cannot be used."""
     columns = numeric_columns(variants_table)
     weights = read_weights(wishes.weights)
@@ -281,14 +296,14 @@ def read_wishes(wishes: Wishes, variants_table: pd.DataFrame | None) -> ChoiceRe
             "--objective is missing; name what should be best, such as --objective accuracy "
             "--objective size_bytes."
         )
-    objectives = tuple(read_objective(name, columns) for name in names)
+    objectives = tuple(read_objective(name, columns, role) for name in names)
     terms = [objective.name for objective in objectives]
     twice = next((name for name in terms if terms.count(name) > 1), None)
     if twice is not None:
         raise InputError(f"--objective {twice} was given twice; give it once.")
     request = ChoiceRequest(
         objectives=objectives,
-        requirements=tuple(read_requirement(text, columns) for text in wishes.requirements),
+        requirements=tuple(read_requirement(text, columns, role) for text in wishes.requirements),
         weights=weights_of(objectives, weights),
         excluded=tuple(wishes.excluded),
         verdicts=wishes.verdicts,
@@ -301,9 +316,12 @@ def read_wishes(wishes: Wishes, variants_table: pd.DataFrame | None) -> ChoiceRe
             "--margin says how far from the best a variant may be, and several objectives "
             "without weights have no single best; give --worth too, or leave --margin out."
         )
-    bounded = len(objectives) == 1 and is_bounded(objectives[0].term)
-    if request.weights is not None and margin is None and bounded:
-        margin = MARGIN * float(request.weights[0])
+    if request.weights is not None and margin is None and len(objectives) == 1:
+        one = objectives[0].term
+        width = 1.0 if is_bounded(one) else 0.0
+        if is_outcome(one) and role is not None and role.range is not None:
+            width = role.range[1] - role.range[0]
+        margin = MARGIN * width * float(request.weights[0]) if width else None
     return replace(request, margin=margin)
 
 
@@ -341,13 +359,15 @@ def choice_from(
         if cubes:
             beside = models_beside_cubes(tables)
             models = None if beside is None else beside[0]
-            request = read_wishes(wishes, models)
+            cube, baseline, chosen = read_chosen_cubes(cubes, tables)
+            role = None if cube.outcome is None else cube.outcome.role
+            request = read_wishes(wishes, models, role)
             _wants_scores(request, there=False, where="cubes")
-            found = _counted(*read_chosen_cubes(cubes, tables), tables, options)
+            found = _counted(cube, baseline, chosen, tables, options)
         else:
             aligned = opened.enter_context(align(tables))
             models = aligned.variants_table
-            request = read_wishes(wishes, models)
+            request = read_wishes(wishes, models, aligned.outcome)
             found = of_tables(aligned, request, tables, options)
         if (confirm is not None or confirm_share is not None) and not metrics_of(request):
             raise InputError(

@@ -14,9 +14,11 @@ from numpy.typing import NDArray
 from pandas.api.types import is_bool_dtype, is_numeric_dtype
 
 from fairweight.auditing.metrics.harm import WORST_GROUP_SHIFT
+from fairweight.auditing.metrics.outcomes import ANY
 from fairweight.auditing.metrics.registry import metric, metrics
 from fairweight.base.types import Floats
 from fairweight.errors import InputError, UnknownNameError
+from fairweight.tables.spec import OutcomeRole
 
 Aim: TypeAlias = Literal["max", "min", "zero", "one"]
 # Paganini's word for the distance between the best and the worst class.
@@ -66,19 +68,35 @@ class Objective:
         return found
 
 
-def read_term(text: str, columns: Sequence[str]) -> Term:
+def read_term(text: str, columns: Sequence[str], role: OutcomeRole | None = None) -> Term:
     """A name as metric or column; a metric of these data wins over a column of that name.
 
     Parameters
     ----------
     columns
         Numeric columns of the variants table.
+    role
+        What the outcomes are, where they stand in the place of predictions: `outcome`, and their
+        own name, mean them.
     """
     name = text.strip()
     base, _, place = (part.strip() for part in name.partition("@"))
     asked = PAPERS_NAMES.get(base, base)
     known = {entry.name: entry for entry in metrics()}
+    if role is not None and asked in (role.name, role.metric, ANY):
+        return Term(name, role.metric, None, place)
     if asked in known:
+        if known[asked].kind == ANY:
+            raise InputError(
+                f"'{asked}' is a number per example (--outcome COL --better higher|lower), and "
+                "these data have labels and predictions; name a metric of them, such as accuracy."
+            )
+        if role is not None and not role.binary:
+            raise InputError(
+                f"'{asked}' asks which predictions are right, and '{role.name}' is a number; name "
+                f"the outcome itself (outcome, or outcome@GROUP=VALUE), or a numeric column of "
+                "--variants. What groups may lose is said by a policy (--policy)."
+            )
         if not known[asked].choosable:
             raise InputError(
                 f"'{asked}' cannot be an objective or a requirement: it is no value of a variant "
@@ -97,7 +115,7 @@ def read_term(text: str, columns: Sequence[str]) -> Term:
     )
 
 
-def read_objective(text: str, columns: Sequence[str]) -> Objective:
+def read_objective(text: str, columns: Sequence[str], role: OutcomeRole | None = None) -> Objective:
     """`accuracy`, `size_bytes:min`, `worst_group@sex`, `recall@class=3:max`.
 
     >>> objective = read_objective("size_bytes", ["size_bytes"])
@@ -113,7 +131,7 @@ def read_objective(text: str, columns: Sequence[str]) -> Objective:
         raise InputError(
             f"--objective {text!r} has no direction '{wrong[1]}'; end it with :min or :max."
         )
-    term = read_term(name, columns)
+    term = read_term(name, columns, role)
     if told is not None:
         return Objective(term, "min" if told == "min" else "max")
     if term.metric is None:
@@ -137,6 +155,11 @@ def is_bounded(term: Term) -> bool:
         return False
     entry = metric(term.metric)
     return entry.low >= -1 and entry.high <= 1
+
+
+def is_outcome(term: Term) -> bool:
+    """Whether a term is a ratio of sums of outcomes."""
+    return term.metric is not None and metric(term.metric).kind == ANY
 
 
 def needs_scores(terms: Iterable[Term]) -> bool:
@@ -178,7 +201,9 @@ class Requirement:
         return found
 
 
-def read_requirement(text: str, columns: Sequence[str]) -> Requirement:
+def read_requirement(
+    text: str, columns: Sequence[str], role: OutcomeRole | None = None
+) -> Requirement:
     """`accuracy>=0.9`, `worst_group_shift >= -0.02`, `size_bytes<=200000`.
 
     >>> read_requirement("size_bytes<=2e5", ["size_bytes"]).shown
@@ -194,7 +219,7 @@ def read_requirement(text: str, columns: Sequence[str]) -> Requirement:
             f"--require {text!r} cannot be read; write a name, a sign (>=, <=, >, <) and a number: "
             "--require 'accuracy>=0.9'."
         )
-    return Requirement(read_term(found["name"], columns), found["sign"], limit)
+    return Requirement(read_term(found["name"], columns, role), found["sign"], limit)
 
 
 def standings(requirement: Requirement, values: Floats, replicates: Floats) -> list[str]:

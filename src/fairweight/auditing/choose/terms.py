@@ -14,7 +14,14 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from fairweight.auditing.choose.objectives import Objective, Requirement, Term, costs, needs_scores
+from fairweight.auditing.choose.objectives import (
+    Objective,
+    Requirement,
+    Term,
+    costs,
+    is_outcome,
+    needs_scores,
+)
 from fairweight.auditing.compare.comparison import (
     Comparison,
     Slots,
@@ -40,7 +47,7 @@ from fairweight.auditing.compare.scores import (
     slice_sizes,
     with_scores_only,
 )
-from fairweight.auditing.counts.counts import Counts, Tally, resampler
+from fairweight.auditing.counts.counts import Counts, Tally, ratio, resampler, sums
 from fairweight.auditing.counts.cube import Cube
 from fairweight.auditing.counts.groupings import Grouping, groupings, whole
 from fairweight.auditing.metrics.harm import WORST_GROUP_SHIFT, worst_group_shift
@@ -51,6 +58,7 @@ from fairweight.base.streams import stream
 from fairweight.base.types import Floats, Progress
 from fairweight.errors import InputError, UnknownNameError
 from fairweight.specs.audit import AuditOptions
+from fairweight.tables.spec import Better
 
 # How a metric is computed where it is wanted: of everyone, in a group, in a class or by column.
 # The values are those of the audit: its own estimands are evaluated, of all variants at once.
@@ -244,6 +252,48 @@ class ScoredTerms:
         return found
 
 
+# Terms that are outcomes: ratios of sums, of everyone or of one group.
+
+
+class OutcomeTerms:
+    """All terms of outcomes in one task, of variants: sums over members come before ratios."""
+
+    def __init__(self, c: Comparison, terms: Sequence[Term], share: Floats) -> None:
+        cube = c.cube
+        assert cube.outcome is not None
+        value, size = cube.outcome.numerator, cube.outcome.denominator
+        if value is None:  # 0 or 1: what is better is everybody's label
+            right = (cube.prediction == cube.label[:, None]).astype(np.float64)
+            value = right if cube.outcome.role.better == Better.HIGHER else 1.0 - right
+        size = np.ones_like(value) if size is None else size
+        weight = np.ones(cube.n_cells) if cube.weight is None else cube.weight
+        # Of cells single examples are drawn, units with all that they have.
+        item, n_items = np.arange(cube.n_cells), cube.n_cells
+        if cube.unit is not None:
+            item, n_items, weight = cube.unit, len(cube.unit_names), weight * cube.count
+        places = {"": np.ones(cube.n_cells, dtype=np.bool_)}
+        for grouping in c.groupings:
+            places |= {level: grouping.code == row for row, level in enumerate(grouping.levels)}
+        self._sums: list[list[Floats]] = []  # numerators, denominators: (items, variants)
+        for term in terms:
+            if term.place not in places:
+                raise UnknownNameError(
+                    f"The place of '{term.name}',", term.place, [name for name in places if name]
+                )
+            here = places[term.place] * weight
+            self._sums.append(
+                [
+                    np.stack([sums(item, here * own, n_items) for own in share @ values.T], axis=1)
+                    for values in (value, size)
+                ]
+            )
+
+    def of_variants(self, draws: NDArray[Any]) -> list[Floats]:
+        """Every term's value of every variant, (R, V), for drawn items (R, items)."""
+        times = draws.astype(np.float64)
+        return [ratio(times @ above, times @ below) for above, below in self._sums]
+
+
 MOST_UNDEFINED = 0.05  # share of replicates without a value above which there is none at all
 
 
@@ -321,11 +371,20 @@ def _baseline_first(cube: Cube, baseline: str) -> Cube:
             vector=None if scores.vector is None else scores.vector[:, order],
             rank=None if scores.rank is None else scores.rank[:, order],
         )
+    outcome = cube.outcome
+    if outcome is not None:
+        value, size = outcome.numerator, outcome.denominator
+        outcome = replace(
+            outcome,
+            numerator=None if value is None else value[:, order],
+            denominator=None if size is None else size[:, order],
+        )
     return replace(
         cube,
         members=tuple(cube.members[m] for m in order),
         prediction=cube.prediction[:, order],
         scores=scores,
+        outcome=outcome,
     )
 
 
@@ -360,7 +419,10 @@ class _Task:
         )
         self.multiplicity, self.width = self._tally.multiplicity, self._tally.size
         scored = [i for i, term in enumerate(terms) if needs_scores([term])]
-        plain = [i for i in range(len(terms)) if i not in scored]
+        summed = [i for i, term in enumerate(terms) if is_outcome(term)]
+        self._summed = OutcomeTerms(c, [terms[i] for i in summed], share) if summed else None
+        self._summed_at = summed
+        plain = [i for i in range(len(terms)) if i not in (*scored, *summed)]
         found = measures(c, setting.training, [terms[i] for i in plain])
         self.measures: list[tuple[int, Measure]] = list(zip(plain, found, strict=True))
         self._scored = ScoredTerms(c, [terms[i] for i in scored]) if scored else None
@@ -390,6 +452,9 @@ class _Task:
         if self._scored is not None:
             for i, members in zip(self._scored_at, self._scored.of_members(draws), strict=True):
                 found[:, :, i] = _of_variants(members, self._share)
+        if self._summed is not None:
+            for i, values in zip(self._summed_at, self._summed.of_variants(draws), strict=True):
+                found[:, :, i] = values
         return found
 
     def _sides(self, draws: NDArray[Any]) -> tuple[Both, Both]:

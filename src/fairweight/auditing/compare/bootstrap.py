@@ -27,12 +27,10 @@ from fairweight.auditing.compare.members import Values, units_of
 from fairweight.auditing.compare.replicates import Replicated
 from fairweight.auditing.compare.two_way import interval_name
 from fairweight.auditing.intervals.bootstrap import (
+    Replicates,
     bias_corrected,
     exceedance_p,
     inflated_limits,
-    percentile,
-    share_undefined,
-    simultaneous,
 )
 from fairweight.auditing.intervals.units import NO_VARIANCE, Term, TwoWay, two_way
 from fairweight.auditing.schema import NOT_ESTIMABLE, SMALL_GROUP, of_kind
@@ -53,7 +51,7 @@ def drawn_limits(
     estimand: Estimand,
     found: Replicated,
     observed: Floats,
-    draws: Floats,
+    draws: Replicates,
     levels: Floats,
     *,
     scope: str,
@@ -62,10 +60,9 @@ def drawn_limits(
     if estimand.metric.inflation is not None:
         low, high = _inflated(c, estimand, observed, draws, found.swapped, levels, scope)
     else:
-        low, high = simultaneous(observed, draws, levels[:, None], 1)
+        low, high = draws.simultaneous(observed, levels[:, None])
         low, high = widened(estimand, observed, (low, high), levels[:, None])
-    still = never_moves(draws)
-    return np.where(still, np.nan, low), np.where(still, np.nan, high)
+    return np.where(draws.still, np.nan, low), np.where(draws.still, np.nan, high)
 
 
 def model_limits(
@@ -81,9 +78,9 @@ def model_limits(
         reach = -stdtrit(_degrees(estimand), levels[:, None] / 2) * _error(c, found, part)
         return cut(estimand, (observed - reach, observed + reach), part)
     assert found.bootstrap is not None
-    draws: Floats = getattr(found.bootstrap, part)
+    draws = found.bootstrap.drawn(part)
     low, high = drawn_limits(c, estimand, found, observed, draws, levels, scope="model")
-    stable = share_undefined(draws) <= UNSTABLE
+    stable = draws.undefined <= UNSTABLE
     return np.where(stable, low, np.nan), np.where(stable, high, np.nan)
 
 
@@ -144,20 +141,11 @@ def widened(estimand: Estimand, value: Floats, limits: Limits, level: float | Fl
     return np.fmin(limits[0], low), np.fmax(limits[1], high)
 
 
-def never_moves(draws: Floats) -> NDArray[np.bool_]:
-    """Rows whose draws are all alike: they say nothing about the next example.
-
-    A group on which two models agree everywhere would else get an interval of no width.
-    """
-    still: NDArray[np.bool_] = (draws == draws[:1]).all(axis=0)
-    return still
-
-
 def _inflated(
     c: Comparison,
     estimand: Estimand,
     estimate: Floats,
-    replicates: Floats,
+    replicates: Replicates,
     swapped: Values | None,
     levels: Floats,
     scope: str,
@@ -166,7 +154,7 @@ def _inflated(
     if c.pairs[""].label[0].min() < ENOUGH_PER_CLASS:
         nothing = np.full((len(levels), len(estimate)), np.nan)
         return nothing, nothing
-    null = None if swapped is None else swapped.compressed
+    null = None if swapped is None else swapped.drawn("compressed")
     absolute = estimand.metric.inflation == "absolute"
     made = [
         inflated_limits(
@@ -241,7 +229,7 @@ def drawn_with_members(
     """Limits from draws of members and examples; None where members were not drawn."""
     if found.resampled is None:
         return None
-    observed, draws = getattr(by_unit(c, found), part)[0], getattr(found.resampled, part)
+    observed, draws = getattr(by_unit(c, found), part)[0], found.resampled.drawn(part)
     return drawn_limits(c, estimand, found, observed, draws, levels, scope="method")
 
 
@@ -348,7 +336,7 @@ def _of_method(c: Comparison, estimand: Estimand, found: Replicated) -> Family:
     """Members drawn too, a two-way t, the wider of both, or the values alone."""
     why, observed = estimand.no_limits, by_unit(c, found)
     if not c.has_method or not _has_members(found):
-        reason = "no interval over members" if c.has_method else str(c.pairing.reason)
+        reason = "no interval over members" if c.has_method else str(c.no_method)
         state = _state(c, estimand, found.observed, found)
         state[(state == "ok") | few_changes(state)] = f"not_estimable: {reason}"
         return _family(c, estimand, found, found.observed, state, None)
@@ -373,14 +361,15 @@ def _percentiles(
     """Limits that come from draws: percentile, or basic for what noise can only inflate."""
     inflated, method = estimand.metric.inflation is not None, scope == "method"
     withheld = inflated and c.pairs[""].label[0].min() < ENOUGH_PER_CLASS
-    unstable = share_undefined(draws.change) > UNSTABLE
-    state, still = _state(c, estimand, observed, found, unstable), never_moves(draws.change)
+    change = draws.drawn("change")
+    unstable, still = change.undefined > UNSTABLE, change.still
+    state = _state(c, estimand, observed, found, unstable)
 
     def limits(levels: Floats, part: Part) -> Limits:
         value: Floats = getattr(observed, part)[0]
-        own: Floats = getattr(draws, part)
+        own = draws.drawn(part)
         if not inflated:
-            ends = percentile(own, levels[:, None])
+            ends = own.percentile(levels[:, None])
             return widened(estimand, value, ends, levels[:, None])
         low, high = _inflated(c, estimand, value, own, found.swapped, levels, scope)
         # Whether nothing changed is what the test is for; the interval must not contradict it.
@@ -389,12 +378,12 @@ def _percentiles(
     def moves(part: Part) -> NDArray[np.bool_]:
         if part == "change":
             return ~still & (not withheld)
-        own: Floats = getattr(draws, part)
         if part == "excess":
             return np.ones(len(state), dtype=bool)
-        return ~never_moves(own) & (share_undefined(own) <= UNSTABLE)
+        own = draws.drawn(part)
+        return ~own.still & (own.undefined <= UNSTABLE)
 
-    drawn = f"({len(draws.change)} replicates{', members drawn too' if method else ''})"
+    drawn = f"({len(draws.compressed)} replicates{', members drawn too' if method else ''})"
     how = np.full(len(state), f"percentile bootstrap {drawn}", dtype=object)
     if inflated:
         how[:] = f"basic bootstrap {drawn}"
@@ -411,7 +400,7 @@ def _percentiles(
     tested = limits_known(state, found, "change") | (few & ~unstable & (not method))
     columns = {}
     if inflated:
-        debiased = bias_corrected(observed.change[0], draws.change, drop_negative=True)
+        debiased = bias_corrected(observed.change[0], change, drop_negative=True)
         columns["debiased"] = debiased
     return _family(
         c,
@@ -432,7 +421,7 @@ def _percentiles(
 def _two_way(c: Comparison, estimand: Estimand, found: Replicated, observed: Values) -> Family:
     """Limits of a mean over members of each member's own value."""
     draws = found.by_unit or found.bootstrap
-    unstable = None if draws is None else share_undefined(draws.change) > UNSTABLE
+    unstable = None if draws is None else draws.drawn("change").undefined > UNSTABLE
     state = _state(c, estimand, observed, found, unstable)
     shown = ~of_kind(state, NOT_ESTIMABLE)
     limits = partial(method_limits, c, estimand, found)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import partial
+from dataclasses import dataclass
 from typing import TypeAlias
 
 import numpy as np
@@ -19,10 +19,15 @@ from fairweight.auditing.compare.comparison import (
     kept_slots,
     slots_of,
 )
-from fairweight.auditing.compare.estimate import Estimate, Family, Sums, limits_where
+from fairweight.auditing.compare.estimate import Estimate, Family, Formula, Sums, limits_where
 from fairweight.auditing.counts.counts import sums
 from fairweight.auditing.intervals.excess import excess_interval, excess_test
-from fairweight.auditing.intervals.proportion import mcnemar, tango, tango_test, wilson
+from fairweight.auditing.intervals.proportion import (
+    MODIFIED_WILSON,
+    mcnemar,
+    tango,
+    tango_test,
+)
 from fairweight.auditing.metrics.registry import Event, Metric
 from fairweight.base.types import Floats
 
@@ -31,8 +36,25 @@ from fairweight.base.types import Floats
 Paired: TypeAlias = Floats
 
 
-def closed_rates(c: Comparison, metric: Metric, kind: str) -> Family | None:
-    """Rates of the metric's event in all rows of a kind; None where it has no such rows."""
+@dataclass(frozen=True)
+class _Table:
+    """The counts of one family, grouping by grouping."""
+
+    metric: Metric
+    kind: str
+    slots: Sequence[Slots]
+    inside: Sequence[Paired]
+    partition: bool  # the rows share out the examples
+
+
+def closed_rates(c: Comparison, wanted: Sequence[tuple[Metric, str]]) -> list[Family | None]:
+    """Rates of each metric's event in all rows of a kind; None where it has no such rows."""
+    tables = [_rate_table(c, metric, kind) for metric, kind in wanted]
+    made = iter(_families(c, [table for table in tables if table is not None]))
+    return [None if table is None else next(made) for table in tables]
+
+
+def _rate_table(c: Comparison, metric: Metric, kind: str) -> _Table | None:
     event = metric.event
     assert event is not None
     crossed = kind in ("class", "group*class")
@@ -49,7 +71,8 @@ def closed_rates(c: Comparison, metric: Metric, kind: str) -> Family | None:
         inside.append(flat[:, keep])
     # Rows share out the examples unless every class's row counts the examples of all the others.
     shared = not crossed or event.happens in ("correct", "wrong")
-    return _family(c, metric, slots, inside, kind, partition=shared and kind != "overall")
+    partition = shared and kind != "overall"
+    return _Table(metric, kind, slots, inside, partition) if slots else None
 
 
 def closed_flags(
@@ -64,7 +87,9 @@ def closed_flags(
         size = len(grouping.levels)
         inside.append(np.stack([sums(grouping.code, c.cube.count * e, size) for e in events]))
         slots.append(slots_of(c, grouping, kind))
-    return _family(c, metric, slots, inside, kind, partition=kind != "overall")
+    if not slots:
+        return None
+    return _families(c, [_Table(metric, kind, slots, inside, kind != "overall")])[0]
 
 
 def _by_class(p: Pairs, event: Event) -> Paired:
@@ -93,52 +118,60 @@ def _by_slice(p: Pairs, event: Event, positive: int | None) -> Paired | None:
     return None if positive is None else table[..., positive]
 
 
-def _family(
-    c: Comparison,
-    metric: Metric,
-    slots: Sequence[Slots],
-    inside: Sequence[Paired],
-    kind: str,
-    *,
-    partition: bool,
-) -> Family | None:
-    if not slots:
-        return None
-    n, baseline_n, compressed_n, lost, gained = np.concatenate(inside, axis=1)
-    rest = np.concatenate([part.sum(axis=1, keepdims=True) - part for part in inside], axis=1)
+def _families(c: Comparison, tables: Sequence[_Table]) -> list[Family]:
+    """The families of some tables; what is tested is tested for all of them together."""
+    if not tables:
+        return []
+    sizes = [sum(part.shape[1] for part in table.inside) for table in tables]
+    places = [slice(stop - size, stop) for size, stop in zip(sizes, np.cumsum(sizes), strict=True)]
+    parts = [part for table in tables for part in table.inside]
+    n, baseline_n, compressed_n, lost, gained = np.concatenate(parts, axis=1)
+    rest = np.concatenate([part.sum(axis=1, keepdims=True) - part for part in parts], axis=1)
     sides = n, lost, gained, rest[0], rest[3], rest[4]
-    nothing = np.full(len(n), np.nan)
-    compared = partition and kind != "group*class"
     with np.errstate(invalid="ignore", divide="ignore"):
         shift, other = (gained - lost) / n, (rest[4] - rest[3]) / rest[0]
         discordance = (gained + lost) / n
-        rates = baseline_n / n, compressed_n / n
-    p_value = mcnemar(lost, gained, exact=c.options.exact)
-    baseline, compressed = (
-        Estimate.closed(rate, partial(wilson, right, n, modified=True))
-        for rate, right in zip(rates, (baseline_n, compressed_n), strict=True)
-    )
-    none = limits_where(np.zeros(len(n), dtype=bool), None)
-    return Family(
-        metric,
-        join_slots(slots, kind),
-        n,
-        compressed,
-        baseline,
-        Estimate.closed(
-            shift,
-            partial(tango, n, lost, gained),
-            np.where(n > 0, p_value, np.nan),
-        ),
-        Estimate.closed(shift - other, partial(excess_interval, *sides), excess_test(*sides))
-        if compared
-        else Estimate.closed(nothing, none, nothing),
-        n_clusters=nothing,
-        interval="tango",
-        members=np.stack(rates),
-        sums=Sums(
-            zero_p=2 * ndtr(-np.abs(tango_test(n, lost, gained, 0.0))),
-            discordance=discordance,
-            design_effect=np.ones(len(n)),
-        ),
-    )
+        rates = np.stack([baseline_n / n, compressed_n / n])
+    p_value = np.where(n > 0, mcnemar(lost, gained, exact=c.options.exact), np.nan)
+    zero_p = 2 * ndtr(-np.abs(tango_test(n, lost, gained, 0.0)))
+    compared = [table.partition and table.kind != "group*class" for table in tables]
+    beside = np.repeat(compared, sizes)
+    excess_p = np.full(len(n), np.nan)
+    excess_p[beside] = excess_test(*(side[beside] for side in sides))
+    made = []
+    for table, here, has_excess in zip(tables, places, compared, strict=True):
+        number = n[here]
+        nothing = np.full(len(number), np.nan)
+        none = limits_where(np.zeros(len(number), dtype=bool), None)
+        baseline, compressed = (
+            Estimate.closed(rate[here], Formula(MODIFIED_WILSON, (right[here], number)))
+            for rate, right in zip(rates, (baseline_n, compressed_n), strict=True)
+        )
+        made.append(
+            Family(
+                table.metric,
+                join_slots(table.slots, table.kind),
+                number,
+                compressed,
+                baseline,
+                Estimate.closed(
+                    shift[here], Formula(tango, (number, lost[here], gained[here])), p_value[here]
+                ),
+                Estimate.closed(
+                    (shift - other)[here],
+                    Formula(excess_interval, tuple(side[here] for side in sides)),
+                    excess_p[here],
+                )
+                if has_excess
+                else Estimate.closed(nothing, none, nothing),
+                n_clusters=nothing,
+                interval="tango",
+                members=rates[:, here],
+                sums=Sums(
+                    zero_p=zero_p[here],
+                    discordance=discordance[here],
+                    design_effect=np.ones(len(number)),
+                ),
+            )
+        )
+    return made

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from fairweight.auditing.compare.retraining import retraining
 from fairweight.auditing.counts.counts import Counts, sums
-from fairweight.auditing.counts.cube import Cube, compact, with_own_classes
+from fairweight.auditing.counts.cube import Cube, compact, summed, with_own_classes
 from fairweight.auditing.counts.groupings import Grouping, groupings, whole
 from fairweight.auditing.metrics.registry import Event
 from fairweight.auditing.pairing import Pairing, Parents, pair_members
@@ -89,6 +89,7 @@ def pairs(cube: Cube, grouping: Grouping, baseline: int, compressed: int) -> Pai
 
 
 MIN_CLUSTERS = 20
+TWO_CLUSTERS = "two cluster columns"  # why something is not estimable
 MANY_CELLS = 5_000  # groups × classes above which rows by group are not bootstrapped
 Options: TypeAlias = AuditOptions
 
@@ -106,7 +107,7 @@ class Comparison:
     stream: str | None = None  # comparisons with one stream share their random numbers
     parents: Parents = field(default_factory=dict)  # (variant, seed) → what it was derived from
     signs: Signs | None = None  # random signs of the whole audit
-    once: dict[str, Any] = field(default_factory=dict, init=False, repr=False, compare=False)
+    once: dict[Hashable, Any] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     @property
     def margin(self) -> float:
@@ -133,7 +134,38 @@ class Comparison:
     @property
     def has_method(self) -> bool:
         """Whether there are members enough to speak of the method, not only of these models."""
-        return not self.one_pair and self.pairing.reason is None
+        return not self.one_pair and self.no_method is None
+
+    @property
+    def no_method(self) -> str | None:
+        """Why nothing is said about the method; None where something is."""
+        return TWO_CLUSTERS if self.crossed else self.pairing.reason
+
+    @property
+    def crossed(self) -> bool:
+        """Whether clusters of two columns bind examples: neither lies within the other."""
+        return self.cube.second_unit is not None
+
+    @cached_property
+    def bindings(self) -> tuple[Comparison, ...]:
+        """The same with one way of binding examples each: the first column, the second, both.
+
+        Without a second column it is the comparison itself.
+        """
+        first, second = self.cube.unit, self.cube.second_unit
+        if first is None or second is None:
+            return (self,)
+        size = len(self.cube.second_unit_names)
+        pairs, both = np.unique(first * size + second, return_inverse=True)
+        bare = replace(self.cube, second_unit=None, second_unit_names=())
+        named = (
+            (first, self.cube.unit_names),
+            (second, self.cube.second_unit_names),
+            (both.reshape(-1), tuple(map(str, range(len(pairs))))),
+        )
+        return tuple(
+            replace(self, cube=replace(bare, unit=unit, unit_names=names)) for unit, names in named
+        )
 
     @property
     def one_scope(self) -> bool:
@@ -195,19 +227,24 @@ class Comparison:
 
     @property
     def n_clusters(self) -> float:
-        """Number of clusters; NaN without clusters."""
-        unit = self.cube.unit
-        if unit is None or not self.cube.unit_is_cluster:
+        """Number of clusters; NaN without clusters. Of two columns that with fewer of them."""
+        units = self.cube.unit, self.cube.second_unit
+        if units[0] is None or not self.cube.unit_is_cluster:
             return np.nan
-        return float(len(np.unique(unit)))
+        return float(min(len(np.unique(unit)) for unit in units if unit is not None))
 
     def clusters_by_level(self, grouping: Grouping) -> NDArray[np.float64]:
-        """Number of clusters in every level of a grouping; NaN without clusters."""
-        unit, size = self.cube.unit, len(grouping.levels)
-        if unit is None or not self.cube.unit_is_cluster:
+        """Number of clusters in every level of a grouping; NaN without clusters.
+
+        Of two cluster columns the smaller number.
+        """
+        units, size = (self.cube.unit, self.cube.second_unit), len(grouping.levels)
+        if units[0] is None or not self.cube.unit_is_cluster:
             return np.full(size, np.nan)
-        level = np.unique(unit * size + grouping.code) % size
-        return np.bincount(level, minlength=size).astype(np.float64)
+        levels = [np.unique(u * size + grouping.code) % size for u in units if u is not None]
+        numbers = [np.bincount(level, minlength=size) for level in levels]
+        fewest: Floats = np.min(numbers, axis=0).astype(np.float64)
+        return fewest
 
     def rng(self, purpose: str) -> np.random.Generator:
         """Random numbers of their own for each variant, task and purpose.
@@ -258,13 +295,9 @@ def comparison(
             vector=None if scores.vector is None else scores.vector[:, members],
             rank=None if scores.rank is None else scores.rank[:, members],
         )
-    outcome = projected.outcome
-    if outcome is not None:
-        outcome = replace(
-            outcome,
-            numerator=None if outcome.numerator is None else outcome.numerator[:, members],
-            denominator=None if outcome.denominator is None else outcome.denominator[:, members],
-        )
+    outcome = None if projected.outcome is None else projected.outcome.of_members(members)
+    if loose and outcome is not None and outcome.sums is not None and projected.unit is not None:
+        outcome = replace(outcome, sums=outcome.sums.of_single_examples())
     projected = replace(
         projected,
         outcome=outcome,
@@ -274,7 +307,11 @@ def comparison(
         unit=None if loose else projected.unit,
         unit_names=() if loose else projected.unit_names,
     )
-    projected = compact(with_own_classes(projected))
+    projected = with_own_classes(projected)
+    # Of one pair sums are enough; populations keep their numbers.
+    if outcome is not None and outcome.numerator is not None:
+        projected = summed(projected, baseline)
+    projected = compact(projected)
     return Comparison(
         variant=variant,
         task=task,

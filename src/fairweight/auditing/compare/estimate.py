@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, TypeAlias
+from functools import partial
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import numpy as np
 import pandas as pd
@@ -23,10 +26,7 @@ from fairweight.auditing.counts.cube import CubeMember
 from fairweight.auditing.intervals.multiplicity import adjust
 from fairweight.auditing.metrics.registry import Metric
 from fairweight.auditing.result import (
-    BOOLEAN_COLUMNS,
-    BOUND_COLUMNS,
     DIVISORS,
-    INTEGER_COLUMNS,
     RESULT_COLUMNS,
     TEXT_COLUMNS,
 )
@@ -115,6 +115,71 @@ def limits_where(rows: NDArray[np.bool_], limits: LimitsAt | None) -> LimitsAt:
     return at
 
 
+@dataclass(frozen=True)
+class Formula:
+    """Limits in closed form: a function of columns, (rows,) each, and of levels.
+
+    Rows do not depend on each other, so those of many estimates can be computed together.
+    """
+
+    function: Callable[..., Limits]
+    columns: tuple[Floats, ...]
+
+    def __call__(self, alpha: float | Floats) -> Limits:
+        return self.function(*self.columns, alpha)
+
+
+class Ends(NamedTuple):
+    """Limits of an estimate at the audit's level, (rows,), and at further ones, (levels, rows)."""
+
+    pointwise: Limits
+    corrected: Limits | None
+
+
+AT_ONCE = 200_000  # levels × rows of a formula: few calls, and what they hold stays small
+
+
+def limits_at(asked: Sequence[tuple[Estimate, float, Floats]]) -> list[Ends]:
+    """Limits of many estimates, each at the audit's level and at further ones (or at none).
+
+    A formula is computed of all that ask for it together: a search for a limit takes no more steps
+    for a thousand rows than for one.
+    """
+    found: dict[int, Ends] = {}
+    together: dict[tuple[Callable[..., Limits], int], list[int]] = {}
+    for i, (estimate, alpha, levels) in enumerate(asked):
+        limits, corrected = estimate.limits, estimate.corrected
+        if corrected is limits and isinstance(limits, Formula):
+            together.setdefault((limits.function, len(levels)), []).append(i)
+        elif corrected is limits:
+            found[i] = _ends(*limits(np.array([alpha, *levels])[:, None]))
+        else:
+            further = None if corrected is None or not len(levels) else corrected(levels[:, None])
+            found[i] = Ends(limits(alpha), further)
+    for (function, number), places in together.items():
+        formulas = [asked[i][0].limits for i in places]
+        every = [formula.columns for formula in formulas if isinstance(formula, Formula)]
+        columns = [np.concatenate(column) for column in zip(*every, strict=True)]
+        sizes = [len(asked[i][0].value) for i in places]
+        levels = np.array([[asked[i][1], *asked[i][2]] for i in places]).T
+        level = np.repeat(levels, sizes, axis=1)
+        low, high = np.empty_like(level), np.empty_like(level)
+        step = max(1, AT_ONCE // (number + 1))
+        for start in range(0, level.shape[1], step):
+            here = slice(start, start + step)
+            made = function(*(column[here] for column in columns), level[:, here])
+            low[:, here], high[:, here] = made
+        for i, stop, size in zip(places, np.cumsum(sizes), sizes, strict=True):
+            here = slice(stop - size, stop)
+            found[i] = _ends(low[:, here], high[:, here])
+    return [found[i] for i in range(len(asked))]
+
+
+def _ends(low: Floats, high: Floats) -> Ends:
+    """Limits at several levels, the audit's first."""
+    return Ends((low[0], high[0]), (low[1:], high[1:]) if len(low) > 1 else None)
+
+
 def without_limits(family: Family) -> Family:
     """The values alone, where nothing can be said about their precision."""
 
@@ -164,19 +229,21 @@ def joined(parts: Sequence[Family]) -> Family:
             low, high = (np.concatenate(ends, axis=-1) for ends in zip(*both, strict=True))
             return low, high
 
-        tested = any(one.p is not None for one in known)
-        return Estimate(
-            np.concatenate([one.value for one in made]),
-            lambda alpha: limits("limits", alpha),
-            np.concatenate(
+        value, p = np.concatenate([one.value for one in made]), None
+        if any(one.p is not None for one in known):
+            p = np.concatenate(
                 [np.full(len(one.value), np.nan) if one.p is None else one.p for one in made]
             )
-            if tested
-            else None,
-            (lambda alpha: limits("corrected", alpha))
-            if any(one.corrected is not None for one in known)
-            else None,
-        )
+        formulas = [one.limits for one in made if isinstance(one.limits, Formula)]
+        if all(one.corrected is one.limits for one in made):  # closed forms are one again
+            if len(formulas) == len(made) and len({f.function for f in formulas}) == 1:
+                columns = zip(*(f.columns for f in formulas), strict=True)
+                every = tuple(np.concatenate(column) for column in columns)
+                return Estimate.closed(value, Formula(formulas[0].function, every), p)
+            return Estimate.closed(value, partial(limits, "limits"), p)
+        further = any(one.corrected is not None for one in known)
+        corrected = partial(limits, "corrected") if further else None
+        return Estimate(value, partial(limits, "limits"), p, corrected)
 
     def column(name: str, empty: Any, values: Sequence[Any]) -> Any:
         text = name in TEXT_COLUMNS
@@ -233,19 +300,8 @@ def joined(parts: Sequence[Family]) -> Family:
 Block: TypeAlias = dict[str, Any]  # column → array of the block's length
 
 
-def block(
-    c: Comparison,
-    metric: str,
-    slots: Slots,
-    *,
-    scope: str = "model",
-    sized: NDArray[np.bool_] | None = None,
-    **columns: Any,
-) -> Block:
-    """One metric's rows for the slots; columns that are not given stay empty.
-
-    `sized` says which rows could be tested, where the status also tells of results.
-    """
+def block(c: Comparison, metric: str, slots: Slots, scope: str, **columns: Any) -> Block:
+    """One metric's rows for the slots; columns that are not given stay empty."""
     size = len(slots)
     members = (c.n_baseline, c.n_compressed)
     if scope == "method" and c.has_method:  # parents without children take no part
@@ -265,12 +321,7 @@ def block(
     }
     for name, value in columns.items():
         array = np.asarray(value, dtype=object if name in TEXT_COLUMNS else float)
-        made[name] = np.broadcast_to(array, (size,)).copy()
-    made.setdefault("n_clusters", slots.clusters)
-    by_size = np.broadcast_to(status(c, made.get("n"), made["n_clusters"]), (size,))
-    made.setdefault("status", by_size.copy())
-    # Who belongs to a family is decided on sizes and on what a metric needs, never on results.
-    made["sized"] = np.asarray(made["status"] == "ok") if sized is None else sized
+        made[name] = array if array.shape == (size,) else np.full(size, array, array.dtype)
     return made
 
 
@@ -301,25 +352,17 @@ def frame(blocks: Sequence[Block]) -> pd.DataFrame:
 
     The blocks are empty afterwards: columns go over one by one.
     """
-    sizes = [len(b["variant"]) for b in blocks]
-    columns: dict[str, Any] = {}
+    ends = np.cumsum([0, *(len(b["variant"]) for b in blocks)])
+    places = [slice(start, end) for start, end in pairwise(ends)]
+    columns: dict[str, NDArray[Any]] = {}
     for name in RESULT_COLUMNS:
-        empty: Any = None if name in TEXT_COLUMNS else np.nan
-        kind: Any = object if name in TEXT_COLUMNS else float
-        parts = [
-            np.asarray(b.pop(name), dtype=kind) if name in b else np.full(size, empty, dtype=kind)
-            for b, size in zip(blocks, sizes, strict=True)
-        ]
-        joined = np.concatenate(parts) if parts else np.zeros(0, dtype=kind)
-        if name in INTEGER_COLUMNS:
-            columns[name] = pd.array(joined, dtype="Int64")
-        elif name in BOOLEAN_COLUMNS:
-            columns[name] = pd.arrays.BooleanArray(joined > 0, np.isnan(joined))
-        elif name in TEXT_COLUMNS:
-            columns[name] = pd.Series(joined, dtype=object)
-        else:
-            columns[name] = joined
-    return pd.DataFrame(columns, columns=list(RESULT_COLUMNS))
+        text = name in TEXT_COLUMNS
+        column = np.full(ends[-1], None if text else np.nan, dtype=object if text else float)
+        for b, here in zip(blocks, places, strict=True):
+            if name in b:
+                column[here] = b.pop(name)
+        columns[name] = column
+    return schema.frame("results", columns)
 
 
 # Families: which rows are tested together, and what correction they get.
@@ -339,7 +382,7 @@ NAMES = {
 }
 
 
-def corrected(
+def corrected_rows(
     block: Block, entry: Metric, options: Options, draws: FamilyDraws | None = None
 ) -> Block:
     """The block with `p_adjusted`, `family` and `n_family`; small groups stay outside.
@@ -383,7 +426,8 @@ def bounds_frame(blocks: Sequence[Block]) -> pd.DataFrame:
 
     The blocks carry them no longer.
     """
-    columns: dict[str, list[Any]] = {name: [] for name in BOUND_COLUMNS}
+    columns: defaultdict[str, list[Any]] = defaultdict(list)
+    ends: list[Floats] = []  # (rows, levels, 2) each
     for b in blocks:
         size = len(b["metric"])
         for quantity, estimate in (("shift", "shift"), ("value", "compressed")):
@@ -405,13 +449,14 @@ def bounds_frame(blocks: Sequence[Block]) -> pd.DataFrame:
             columns["status"].append(state)
             columns["quantity"].append(np.full(size, quantity, dtype=object))
             columns["estimate"].append(b.get(estimate, np.full(size, np.nan)))
-            for i, j in enumerate(DIVISORS):
-                columns[f"low_{j}"].append(limits[:, i, 0])
-                columns[f"high_{j}"].append(limits[:, i, 1])
-    if not columns["metric"]:
+            ends.append(limits)
+    if not ends:
         return schema.frame("bounds")
-    made = pd.DataFrame({name: np.concatenate(parts) for name, parts in columns.items()})
-    return made.astype({"n": "Int64"})
+    made = {name: np.concatenate(parts) for name, parts in columns.items()}
+    limits = np.concatenate(ends)
+    for i, j in enumerate(DIVISORS):
+        made[f"low_{j}"], made[f"high_{j}"] = limits[:, i, 0], limits[:, i, 1]
+    return schema.frame("bounds", made)
 
 
 # Every member's own numbers, read off the blocks of all comparisons; who is far from the rest.

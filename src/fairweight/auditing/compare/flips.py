@@ -19,6 +19,7 @@ from fairweight.auditing.compare.comparison import (
 from fairweight.auditing.compare.estimate import (
     Estimate,
     Family,
+    Formula,
     LimitsAt,
     joined,
     without_limits,
@@ -29,7 +30,7 @@ from fairweight.auditing.compare.two_way import interval_name, share_by_unit
 from fairweight.auditing.counts.counts import ratio, sums
 from fairweight.auditing.counts.cube import Cube
 from fairweight.auditing.counts.groupings import Grouping
-from fairweight.auditing.intervals.proportion import wilson
+from fairweight.auditing.intervals.proportion import MODIFIED_WILSON
 from fairweight.auditing.metrics.registry import Event, Metric, PairEvent, metrics
 from fairweight.base.types import Floats
 
@@ -130,7 +131,7 @@ def flip_families(c: Comparison) -> Iterator[tuple[Family, str]]:
                 slots = slots_of(c, grouping, kind)
                 n, hits, value = _totals(c, share, row, size)
                 limits: LimitsAt = (
-                    partial(wilson, hits, n, modified=True)
+                    Formula(MODIFIED_WILSON, (hits, n))
                     if c.closed_form
                     else share_limits(c, share, row, size, bounds)
                 )

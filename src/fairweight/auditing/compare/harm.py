@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from scipy.special import ndtr
 
 from fairweight.auditing.compare.comparison import (
+    TWO_CLUSTERS,
     Comparison,
     Names,
     all_slots,
@@ -64,7 +65,7 @@ def heterogeneity(c: Comparison, tables: Sequence[Built]) -> Scoped:
     yield within, "model"
     if found["method"]:
         yield _heterogeneity(c, found["model"], found["method"], "method"), "method"
-        why = c.pairing.reason or "no test over members"
+        why = c.no_method or "no test over members"
         yield untested(within, f"not_estimable: {why}"), "method"
 
 
@@ -128,7 +129,7 @@ def _heterogeneity(
     """Rows of one scope: the value is that of these models in both, the test that of the scope."""
     state = np.array([part.why or "ok" for part in parts], dtype=object)
     if scope == "method" and not c.has_method:
-        state[state == "ok"] = f"not_estimable: {c.pairing.reason}"
+        state[state == "ok"] = f"not_estimable: {c.no_method}"
     alone: dict[str, Floats] = {}
     if scope == "model":
         by_kind = {part.kind: part.draws for part in parts if part.draws is not None}
@@ -164,9 +165,10 @@ def _of_columns(
     state: Names,
     about: dict[str, Any],
 ) -> Family:
-    """A family with one row per column that was corrected by random signs."""
+    """A family with one row per column, corrected as the groups that it is about."""
     ok = np.asarray(state == "ok")
-    names = [f"confirmatory: {name} by {part.kind} (random signs)" for part in parts]
+    how = "holm" if c.crossed else "random signs"
+    names = [f"confirmatory: {name} by {part.kind} ({how})" for part in parts]
     return Family(
         metric(name),
         join_slots([grouping_slots(c, part.grouping) for part in parts], "grouping"),
@@ -203,6 +205,8 @@ def _within_classes(c: Comparison, parts: Sequence[_Column]) -> Family:
         level[i] = _furthest(part.grouping, size)
     if len(c.classes) == 1:
         state[state == "ok"] = "not_estimable: one class"
+    if c.crossed:
+        state[state == "ok"] = f"not_estimable: {TWO_CLUSTERS}"
     state[(state == "ok") & np.isnan(p)] = "not_estimable: classes and groups coincide"
     name = "heterogeneity_within_classes"
     return _of_columns(c, name, parts, largest, p, adjusted, state, {"level": level})
@@ -312,7 +316,7 @@ def _worst_shift(
         fine = bool(np.isfinite(limits(c.options.alpha)[0][0]))
         status = "ok" if fine else "not_estimable: too few clusters"
         if scope == "method" and not c.has_method:
-            interval, status = None, f"not_estimable: {c.pairing.reason}"
+            interval, status = None, f"not_estimable: {c.no_method}"
         if not c.one_pair:
             every = difference(family.members[:, at])
             columns |= context(
@@ -352,7 +356,7 @@ def concentration_table(c: Comparison) -> list[dict[str, Any]]:
         n, down, up = (sums(grouping.code, w, size) for w in (count, lost, gained))
         for i, level in enumerate(grouping.levels):
             found.append((grouping.name, level, n[i], down[i], up[i], n[i] / everyone))
-    if c.cube.unit_is_cluster and c.cube.unit is not None:
+    if c.cube.unit_is_cluster and c.cube.unit is not None and not c.crossed:
         unit = c.cube.unit
         n, down, up = (sums(unit, w, len(c.cube.unit_names)) for w in (count, lost, gained))
         rng = c.rng("concentration")
@@ -430,7 +434,7 @@ def concentrations(c: Comparison) -> Scoped:
         )
         yield replace(family, members=np.stack(each)), "model"
         if not c.one_pair:  # whether another run repeats them is not estimated
-            why = "no interval over members" if c.has_method else c.pairing.reason
+            why = "no interval over members" if c.has_method else c.no_method
             state = np.where(state == "ok", f"not_estimable: {why}", state)
             yield replace(without_limits(family), status=state), "method"
 
@@ -517,35 +521,38 @@ def power_table(c: Comparison, confirmatory: Sequence[Built]) -> list[dict[str, 
         for r in confirmatory
         if r.family.slots.by == "overall" and r.family.sums is not None
     ]
-    rows: list[dict[str, Any]] = []
     if not pooled or not np.isfinite(pooled[0]):
-        return rows
-    for table in confirmatory:
-        e, b = table.family, table.block
-        assert e.sums is not None
-        m = np.nanmax(b["n_family"]) if np.isfinite(b["n_family"]).any() else 1.0
-        level = c.options.alpha / m
-        least = min_detectable_shift(e.n, pooled[0], level, design_effect=e.sums.design_effect)
-        needed = examples_needed(c.margin, pooled[0], level, design_effect=e.sums.design_effect)
-        needed = np.broadcast_to(needed, e.n.shape)
-        for i in range(len(e.n)):
-            rows.append(
-                {
-                    "variant": c.variant,
-                    "task": c.task,
-                    "metric": e.metric.name,
-                    "by": e.slots.by,
-                    "group": e.slots.group[i],
-                    "class": e.slots.cls[i],
-                    "n": int(e.n[i]),
-                    "discordance": float(pooled[0]),
-                    "design_effect": float(e.sums.design_effect[i]),
-                    "n_family": int(m),
-                    "min_detectable_shift": float(least[i]),
-                    "reference_shift": c.margin,
-                    "n_needed": float(needed[i]),
-                    "largest_loss": float(b["largest_loss"][i]),
-                    "status": str(b["status"][i]),
-                }
-            )
-    return rows
+        return []
+    families = [
+        (table.family, table.block, float(np.fmax.reduce(table.block["n_family"], initial=1.0)))
+        for table in confirmatory
+    ]
+    n = np.concatenate([e.n for e, _, _ in families])
+    effect = np.concatenate([e.sums.design_effect for e, _, _ in families if e.sums is not None])
+    level = c.options.alpha / np.repeat(
+        [m for _, _, m in families], [len(e.n) for e, _, _ in families]
+    )
+    least = iter(min_detectable_shift(n, pooled[0], level, design_effect=effect))
+    needed = iter(examples_needed(c.margin, pooled[0], level, design_effect=effect))
+    return [
+        {
+            "variant": c.variant,
+            "task": c.task,
+            "metric": e.metric.name,
+            "by": e.slots.by,
+            "group": e.slots.group[i],
+            "class": e.slots.cls[i],
+            "n": int(e.n[i]),
+            "discordance": float(pooled[0]),
+            "design_effect": float(own),
+            "n_family": int(m),
+            "min_detectable_shift": float(next(least)),
+            "reference_shift": c.margin,
+            "n_needed": float(next(needed)),
+            "largest_loss": float(b["largest_loss"][i]),
+            "status": str(b["status"][i]),
+        }
+        for e, b, m in families
+        if e.sums is not None
+        for i, own in enumerate(e.sums.design_effect)
+    ]

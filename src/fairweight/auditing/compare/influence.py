@@ -228,23 +228,35 @@ def changed_predictions(
     two sides: 1 for two models that differ. Each example's part is weighted, and divided by the
     size of its row (and class), so that rows of several tasks can be added up.
     """
-    found = _entries(c, event)
     of_class = _of_a_class(event)
-    if of_class and not by_class and not mean and c.positive is not None:
-        keep = found.target == c.positive
-        found = _Entries(found.cells[keep], found.target[keep], found.amounts[keep])
+    positive = of_class and not by_class and not mean and c.positive is not None
     strata = len(c.classes) if of_class and mean else 1
     tables = []
-    for grouping in chosen:
-        level = found.target if by_class else grouping.code[found.cells].astype(np.int64)
-        stratum = found.target if strata > 1 else np.zeros(len(level), dtype=np.int64)
-        weight = _stratum_sizes(c, event, grouping, strata, by_class=by_class)
-        tables.append(_counted(c, found, level, stratum, weight))
+    for grouping in chosen:  # several metrics ask for the same
+        asked = "changed predictions", event, grouping.name, by_class, positive, strata
+        if asked not in c.once:
+            found = _entries(c, event)
+            if positive:
+                keep = found.target == c.positive
+                found = _Entries(found.cells[keep], found.target[keep], found.amounts[keep])
+            level = found.target if by_class else grouping.code[found.cells].astype(np.int64)
+            stratum = found.target if strata > 1 else np.zeros(len(level), dtype=np.int64)
+            weight = _stratum_sizes(c, event, grouping, strata, by_class=by_class)
+            c.once[asked] = _counted(c, found, level, stratum, weight)
+        tables.append(c.once[asked])
     table = np.concatenate(tables, axis=2)
     return Changed(table, np.full((2, table.shape[2]), [[FEWEST], [FEWEST_WRONG]], dtype=float))
 
 
 def _entries(c: Comparison, event: Event | None) -> _Entries:
+    asked = "entries", event
+    if asked not in c.once:
+        c.once[asked] = _new_entries(c, event)
+    made: _Entries = c.once[asked]
+    return made
+
+
+def _new_entries(c: Comparison, event: Event | None) -> _Entries:
     cube, k = c.cube, c.n_baseline
     cells, label = np.arange(cube.n_cells), cube.label.astype(np.int64)
     side = np.concatenate([np.full(k, -1.0 / k), np.full(c.n_compressed, 1.0 / c.n_compressed)])

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from scipy.special import ndtr, stdtr, stdtrit
 
 from fairweight.auditing import schema
-from fairweight.auditing.compare.estimate import LimitsAt
+from fairweight.auditing.compare.estimate import Estimate, LimitsAt, limits_at
 from fairweight.auditing.compare.signs import adjusted
 from fairweight.auditing.compare.simultaneous import MeanFamily, Signs
 from fairweight.auditing.intervals.multiplicity import holm
@@ -39,49 +39,51 @@ class Tested:
     group: NDArray[np.object_]
     cls: NDArray[np.object_]
     n: Floats
-    estimate: Floats
     p: Floats
-    limits: LimitsAt  # of all rows of the family
+    estimate: Estimate  # of all rows of the family
     at: NDArray[np.intp]  # which of them these are
 
 
-def lead_table(compared: Sequence[Compared], signs: Signs, alpha: float) -> pd.DataFrame:
+def lead_table(compared: Sequence[Compared], signs: Signs | None, alpha: float) -> pd.DataFrame:
     """Limits and p of every confirmatory shift and excess that hold for all of them at once.
 
-    Scope `model`: the largest deviation of all under random signs. Scope `method`: Holm's steps,
-    limits at alpha / tests.
+    Scope `model`: the largest deviation of all under random signs. Scope `method`, and where signs
+    are not defined: Holm's steps, limits at alpha / tests.
     """
-    frames = []
-    found = [*_of_rates(compared), *_of_means(signs)]
+    parts: list[dict[str, Any]] = []
+    found = [*_of_rates(compared), *(() if signs is None else _of_means(signs))]
     for scope in ("model", "method"):
         tables = [table for table in found if table.scope == scope and len(table.at)]
         if not tables:
             continue
         p = np.concatenate([table.p for table in tables])
         number = int(np.isfinite(p).sum())
-        if scope == "model":
+        if scope == "model" and signs is not None:
             level = float(2 * ndtr(-signs.lead_z_star(alpha)))
             p_lead = adjusted(p, signs.lead)
         else:
             level, p_lead = alpha / max(number, 1), holm(p)
-        ends = [[side[table.at] for side in table.limits(level)] for table in tables]
+        ends = limits_at([(table.estimate, level, np.zeros(0)) for table in tables])
+        both = [[side[t.at] for side in of.pointwise] for t, of in zip(tables, ends, strict=True)]
         columns: dict[str, Any] = {
             "n": np.concatenate([table.n for table in tables]),
-            "estimate": np.concatenate([table.estimate for table in tables]),
-            "low": np.concatenate([low for low, _ in ends]),
-            "high": np.concatenate([high for _, high in ends]),
+            "estimate": np.concatenate([table.estimate.value[table.at] for table in tables]),
+            "low": np.concatenate([low for low, _ in both]),
+            "high": np.concatenate([high for _, high in both]),
             "p_lead": p_lead,
             "column": np.concatenate([table.column for table in tables]),
             "group": np.concatenate([table.group for table in tables]),
             "class": np.concatenate([table.cls for table in tables]),
         }
-        for name in ("variant", "task", "quantity", "by"):
+        for name in ("variant", "task", "quantity", "by", "scope"):
             columns[name] = [getattr(table, name) for table in tables for _ in table.at]
-        frames.append(pd.DataFrame(columns | {"scope": scope, "n_tests": number}))
-    if not frames:
+        columns["n_tests"] = np.full(len(p), number)
+        parts.append(columns)
+    if not parts:
         return schema.frame("lead")
-    made = pd.concat(frames, ignore_index=True)
-    return schema.typed("lead", made[list(schema.column_names("lead"))])
+    return schema.frame(
+        "lead", {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
+    )
 
 
 def _of_rates(compared: Sequence[Compared]) -> Iterator[Tested]:
@@ -101,8 +103,7 @@ def _of_rates(compared: Sequence[Compared]) -> Iterator[Tested]:
             for quantity, estimate, p in both:
                 yield Tested(
                     part.variant, part.task, table.scope, quantity, slots.by, column,
-                    slots.group[at], slots.cls[at], e.n[at], estimate.value[at], p[at],
-                    estimate.limits, at,
+                    slots.group[at], slots.cls[at], e.n[at], p[at], estimate, at,
                 )  # fmt: skip
 
 
@@ -118,8 +119,8 @@ def _of_means(signs: Signs) -> Iterator[Tested]:
         for quantity in ("shift", "excess") if kind != "overall" else ("shift",):
             value, p, limits = mean_test(mean, quantity)
             yield Tested(
-                variant, None, "model", quantity, by, column, group, nobody, mean.n[at], value[at],
-                p[at], limits, at,
+                variant, None, "model", quantity, by, column, group, nobody, mean.n[at],
+                p[at], Estimate.closed(value, limits, p), at,
             )  # fmt: skip
 
 

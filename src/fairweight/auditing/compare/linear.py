@@ -8,8 +8,8 @@ that and Tango's limits on the effective size (`intervals/effective_size.py`).
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 import numpy as np
@@ -44,6 +44,7 @@ from fairweight.auditing.intervals.effective_size import (
 from fairweight.auditing.intervals.units import (
     NO_VARIANCE,
     TwoWay,
+    crossed_variance,
     linearised,
     linearised_variance,
     sign_flip,
@@ -177,10 +178,16 @@ class Sample:
     clusters: Floats  # units with a part in it
     squared_sizes: Floats  # Σ m², m the examples of a unit
     pairs: int
+    bound: Floats | None = None  # of two cluster columns: Σ (m̄ − 1) ICC over both
 
     @property
     def effective_clusters(self) -> Floats:
         return effective_clusters(self.n, self.squared_sizes)
+
+    @property
+    def mean_cluster(self) -> Floats:
+        """m̄ = Σ m² / Σ m, m the predictions in a unit."""
+        return ratio(self.squared_sizes * self.pairs, self.n)
 
     @property
     def kish(self) -> Floats:
@@ -196,16 +203,37 @@ class Sample:
 
     def counts(self, shift: Floats, variance: Floats, clumping: Clumping) -> EffectiveCounts:
         """Lost and gained as on n_eff independent examples."""
+        mean_cluster = self.mean_cluster
+        if self.bound is not None:
+            mean_cluster, clumping = 1 + self.bound, replace(clumping, icc=1.0)
         n = effective_size(
             self.n * self.pairs,
             self.iid_variance(shift),
             variance,
             clusters=self.clusters,
             kish=self.kish,
-            mean_cluster=ratio(self.squared_sizes * self.pairs, self.n),
+            mean_cluster=mean_cluster,
             clumping=clumping,
         )
         return EffectiveCounts(n, self.churn(shift), shift)
+
+
+def crossed_sample(c: Comparison, samples: Sequence[Sample]) -> Sample:
+    """What rows were measured on where two columns bind examples; of one column its own.
+
+    Where both say something else, that with fewer (effective) clusters holds.
+    """
+    if len(samples) == 1:
+        return samples[0]
+    first, second = samples[:2]
+    bound = [s.mean_cluster - 1 for s in (first, second)]
+    iccs = [clumping_of(x).icc for x in c.bindings[:2]]
+    return replace(
+        first,
+        clusters=np.minimum(first.clusters, second.clusters),
+        squared_sizes=np.maximum(first.squared_sizes, second.squared_sizes),
+        bound=bound[0] * iccs[0] + bound[1] * iccs[1],
+    )
 
 
 def sample_of(c: Comparison, part: Outcomes, s: Sizes) -> tuple[Sample, Sample]:
@@ -262,6 +290,8 @@ def clumping_of(c: Comparison) -> Clumping:
     known: Clumping | None = c.once.get("clumping")
     if known is not None:
         return known
+    if c.crossed:  # samples know the ICC of either column
+        return Clumping(1.0, min(clumping_of(x).changed for x in c.bindings[:2]))
     cube, pairs = c.cube, len(c.pairing.pairs)
     if cube.unit is None and pairs == 1:
         return INDEPENDENT
@@ -315,35 +345,70 @@ def share_limits(
     bounds: tuple[float, float],
 ) -> LimitsAt:
     """Limits of the mean of a share per cell (such as: flipped pairs of members) in each row."""
-    e = entries_of(c, np.arange(c.cube.n_cells), row, n_rows)
-    s = sizes_of(e, alike=c.one_each)
     weighted = share if c.cube.weight is None else share * c.cube.weight
-    return rate_limits(c, s.totals(e.summed(weighted)), s.units, bounds, is_event=True)
+    totals = []
+    for x in c.bindings:
+        e = entries_of(x, np.arange(c.cube.n_cells), row, n_rows)
+        s = sizes_of(e, alike=c.one_each)
+        totals.append((s.totals(e.summed(weighted)), s.units))
+    return rate_limits(c, totals, bounds, is_event=True)
 
 
 def rate_limits(
-    c: Comparison, t: RowTotals, units: Floats, bounds: tuple[float, float], *, is_event: bool
+    c: Comparison,
+    totals: Sequence[tuple[RowTotals, Floats]],
+    bounds: tuple[float, float],
+    *,
+    is_event: bool,
 ) -> LimitsAt:
     """Linearised limits of a ratio in every row, cut at the bounds of its metric.
 
     Where all units are alike, shares have the limits of as many equal examples; numbers have none.
+
+    Parameters
+    ----------
+    totals
+        Sums over units, and their number, for each way in which examples are bound.
     """
+    t = totals[0][0]
+    units = fewest([units for _, units in totals])
+    variance = crossed_variance([one.variance(number) for one, number in totals])
 
     def limits(alpha: float | Floats) -> Limits:
-        return linearised(t.a, t.d, t.aa, t.ad, t.dd, units, alpha, bounds=bounds)[:2]
+        return linearised(
+            t.a, t.d, t.aa, t.ad, t.dd, units, alpha, bounds=bounds, variance=variance
+        )[:2]
 
     rows = enough_units(c, units)
-    return limits_where(rows if is_event else rows & (t.variance(units) > 0), limits)
+    return limits_where(rows if is_event else rows & (variance > 0), limits)
+
+
+def fewest(units: Sequence[Floats]) -> Floats:
+    """Of one or two cluster columns (and their pairs) the smaller number of clusters."""
+    return units[0] if len(units) == 1 else np.minimum(units[0], units[1])
 
 
 def enough_units(c: Comparison, units: Floats) -> NDArray[np.bool_]:
     return np.asarray(units >= (MIN_CLUSTERS if c.clustered else 2))
 
 
-def _family(c: Comparison, metric: Metric, part: Outcomes, kind: str) -> Family:
+@dataclass(frozen=True)
+class _Measured:
+    """Rows with one way of binding examples."""
+
+    sizes: Sizes
+    before: RowTotals
+    after: RowTotals
+    change: RowTotals
+    difference: Floats  # (entries,)
+    sample: Sample
+    rest: Sample
+
+
+def _measured(c: Comparison, part: Outcomes) -> _Measured:
     e = entries_of(c, part.cells, part.row, part.n_rows, part.denominator)
     s = sizes_of(e, alike=c.one_each and part.denominator is None)
-    k, bounds = c.n_baseline, (metric.low, metric.high)
+    k = c.n_baseline
     baseline, compressed = (
         mean_of(side) for side in (part.numerator[:, :k], part.numerator[:, k:])
     )
@@ -353,21 +418,31 @@ def _family(c: Comparison, metric: Metric, part: Outcomes, kind: str) -> Family:
     baseline, compressed = e.summed(baseline), e.summed(compressed)
     difference = compressed - baseline
     before, after, change = (s.totals(x) for x in (baseline, compressed, difference))
-    sample, rest = sample_of(c, part, s)
-    t = TwoWay(change.rate, change.variance(s.units), np.maximum(s.units - 1, 1))
+    return _Measured(s, before, after, change, difference, *sample_of(c, part, s))
+
+
+def _family(c: Comparison, metric: Metric, part: Outcomes, kind: str) -> Family:
+    ways, bounds = [_measured(x, part) for x in c.bindings], (metric.low, metric.high)
+    first = ways[0]
+    e, units = first.sizes.entries, fewest([way.sizes.units for way in ways])
+    sample = crossed_sample(c, [way.sample for way in ways])
+    rest = crossed_sample(c, [way.rest for way in ways])
+    variance = crossed_variance([way.change.variance(way.sizes.units) for way in ways])
+    t = TwoWay(first.change.rate, variance, np.maximum(units - 1, 1))
     shift = shift_test(c, part, t, sample)
-    enough = enough_units(c, s.units)
+    enough = enough_units(c, units)
     both = enough & enough_units(c, rest.clusters)
     excess: Test | None = None
     if part.partition and kind in ("class", "group", "intersection"):
-        found, variance = excess_of(s, difference, change)
-        fewest = np.minimum(sample.effective_clusters, rest.effective_clusters)
-        degrees = np.maximum(fewest - 1, 1.0)
-        t_excess = TwoWay(found, variance, degrees)
+        found = [excess_of(way.sizes, way.difference, way.change) for way in ways]
+        smaller = np.minimum(sample.effective_clusters, rest.effective_clusters)
+        degrees = np.maximum(smaller - 1, 1.0)
+        t_excess = TwoWay(found[0][0], crossed_variance([v for _, v in found]), degrees)
         excess = excess_test(c, part, t_excess, t.estimate, degrees, sample, rest)
     p_value = None
-    if e.n_units is not None:  # of a shift of 0: signs of whole clusters are flipped
-        per_unit = coo_array((difference, (e.unit, e.row)), shape=(e.n_units, e.n_rows)).tocsc()
+    if e.n_units is not None and not c.crossed:  # of a shift of 0: whole clusters' signs flip
+        where = (e.unit, e.row)
+        per_unit = coo_array((first.difference, where), shape=(e.n_units, e.n_rows)).tocsc()
         p_value = sign_flip(per_unit, rng=c.rng("sign flip"))
     weight = c.cube.amount[part.cells].astype(float)
     where, shape = (part.row, np.arange(len(weight))), (part.n_rows, len(weight))
@@ -381,20 +456,22 @@ def _family(c: Comparison, metric: Metric, part: Outcomes, kind: str) -> Family:
         expected = sample.counts(t.estimate, np.zeros(part.n_rows), clumping_of(c)).n
         design_effect = ratio(sample.n, expected)
     before_limits, after_limits = (
-        rate_limits(c, side, s.units, bounds, is_event=part.is_event) for side in (before, after)
+        rate_limits(c, totals, bounds, is_event=part.is_event)
+        for totals in (
+            [(way.before, way.sizes.units) for way in ways],
+            [(way.after, way.sizes.units) for way in ways],
+        )
     )
     return Family(
         metric,
         part.slots,
         sample.n,
-        Estimate.closed(after.rate, after_limits),
-        Estimate.closed(before.rate, before_limits),
+        Estimate.closed(first.after.rate, after_limits),
+        Estimate.closed(first.before.rate, before_limits),
         estimate_of(shift, enough, p_value),
         estimate_of(excess, both),
-        n_clusters=s.units if c.cube.unit_is_cluster else nothing,
-        interval=interval_names(
-            c, part, f"linearised t over {'clusters' if c.clustered else 'examples'}", sample
-        ),
+        n_clusters=units if c.cube.unit_is_cluster else nothing,
+        interval=interval_names(c, part, f"linearised t over {units_name(c)}", sample),
         members=members,
         sums=Sums(
             zero_p=np.where(enough, shift.p_value, np.nan),
@@ -402,6 +479,11 @@ def _family(c: Comparison, metric: Metric, part: Outcomes, kind: str) -> Family:
             design_effect=design_effect,
         ),
     )
+
+
+def units_name(c: Comparison) -> str:
+    """What is sampled."""
+    return "two columns of clusters" if c.crossed else "clusters" if c.clustered else "examples"
 
 
 def shift_test(c: Comparison, part: Outcomes, t: TwoWay, sample: Sample) -> Test:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TypeAlias
 
 import numpy as np
@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from fairweight.auditing.compare.comparison import Comparison
 from fairweight.auditing.counts.counts import Counts, ratio
+from fairweight.auditing.intervals.bootstrap import Replicates
 from fairweight.auditing.pairing import Pairing
 from fairweight.base.types import Floats
 
@@ -102,6 +103,15 @@ class Values:
     baseline: Floats | None  # (R, rows)
     compressed: Floats  # (R, rows)
     excess: Floats | None = None  # (R, rows)
+    _drawn: dict[str, Replicates] = field(
+        default_factory=dict, init=False, repr=False, compare=False
+    )
+
+    def drawn(self, part: str) -> Replicates:
+        """The draws of one part (`change`, `baseline`, …), put in order once."""
+        if part not in self._drawn:
+            self._drawn[part] = Replicates(getattr(self, part))
+        return self._drawn[part]
 
     @property
     def parts(self) -> tuple[Floats, ...]:

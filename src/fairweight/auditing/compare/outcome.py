@@ -9,10 +9,9 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import coo_array
+from scipy.sparse import coo_array, csr_array
 from scipy.special import ndtr
 
-from fairweight.auditing.compare.closed_form import closed_rates
 from fairweight.auditing.compare.comparison import (
     Comparison,
     Outcomes,
@@ -34,25 +33,29 @@ from fairweight.auditing.compare.estimate import (
 )
 from fairweight.auditing.compare.lead import mean_test
 from fairweight.auditing.compare.linear import (
+    RowTotals,
     enough_units,
     entries_of,
-    linear_rates,
+    fewest,
     rate_limits,
-    sizes_of,
+    units_name,
 )
 from fairweight.auditing.compare.retraining import context, difference
-from fairweight.auditing.compare.rows import Built, build, scopes
+from fairweight.auditing.compare.rows import Built, build, rates, scopes
 from fairweight.auditing.compare.simultaneous import MeanFamily
 from fairweight.auditing.compare.task_mean import mean_heterogeneity
 from fairweight.auditing.compare.two_way import method_rates
 from fairweight.auditing.counts.counts import ratio, sums
 from fairweight.auditing.counts.cube import pair_values
 from fairweight.auditing.counts.groupings import Grouping
+from fairweight.auditing.counts.outcome_sums import OutcomeSums, terms_of
 from fairweight.auditing.intervals.excess import excess_interval, excess_test
 from fairweight.auditing.intervals.proportion import tango, tango_test
 from fairweight.auditing.intervals.ratio import (
     N_CHANGED,
+    CrossedShift,
     RatioExcess,
+    RatioMoments,
     RatioShift,
     RatioSums,
     UsualChange,
@@ -60,6 +63,7 @@ from fairweight.auditing.intervals.ratio import (
     min_detectable_change,
     products_of,
 )
+from fairweight.auditing.intervals.units import crossed_variance
 from fairweight.auditing.metrics.outcomes import KINDS
 from fairweight.auditing.metrics.registry import Metric, metric
 from fairweight.base.types import Floats, Limits
@@ -81,10 +85,9 @@ def outcome_rows(c: Comparison) -> Iterator[Built]:
 def _shares(c: Comparison, entry: Metric, kind: str) -> Iterator[Built]:
     """Outcomes that are 0 or 1: what predictions give, row by row."""
     assert entry.event is not None
-    rows = event_outcomes(c, entry.event, kind)
-    family = closed_rates(c, entry, kind) if c.closed_form else linear_rates(c, entry, rows, kind)
+    (family,) = rates(c, [(entry, kind)])
     if family is not None:
-        yield from scopes(c, family, event_outcomes(c, entry.event, kind))
+        yield from scopes(c, [(family, event_outcomes(c, entry.event, kind))])
 
 
 # Outcomes that are numbers: ratios of sums.
@@ -94,7 +97,7 @@ def _numbers(c: Comparison, entry: Metric, kind: str) -> Iterator[Built]:
     chosen = groupings_of(c, kind)
     if not chosen:
         return
-    family = joined([_ratio_family(c, entry, grouping, kind) for grouping in chosen])
+    family = joined([ratio_family(c, entry, grouping, kind) for grouping in chosen])
     if not c.one_pair:
         assert family.members is not None
         about = context(c.retraining, difference(family.members))
@@ -111,65 +114,105 @@ def _numbers(c: Comparison, entry: Metric, kind: str) -> Iterator[Built]:
         yield Built(method, "method", build(c, replace(method, members=None), "method"))
 
 
+COMPRESSED = 1  # the second of a pair
+
+
 @dataclass(frozen=True)
 class UnitTotals:
     """Sums over units (examples, clusters) of the rows of one column, and of all other rows."""
 
     rows: RatioSums
     others: RatioSums
-    factor: Floats | float  # of the half-widths of the excess, where clusters lie on both sides
+    together: Floats | None = None  # Σ (U_g − U_o)², U what a unit adds to either side's shift
+    apart: Floats | None = None  # Σ U_g² + Σ U_o²; None where no unit lies on both sides
+
+    @staticmethod
+    def factor(parts: Sequence[UnitTotals]) -> Floats | float:
+        """Of the half-widths of the excess, where clusters lie on both sides."""
+        if all(part.together is None for part in parts):
+            return 1.0
+        both = []
+        for part in parts:
+            here, there = (side.influence_or_0() for side in (part.rows, part.others))
+            squares = part.rows.product_of(here, here) + part.others.product_of(there, there)
+            both.append((squares if part.together is None else part.together,
+                         squares if part.apart is None else part.apart))  # fmt: skip
+        found = np.sqrt(ratio(*(crossed_variance(parts) for parts in zip(*both, strict=True))))
+        return np.where(np.isfinite(found), found, 1.0)
 
 
-def _products(values: Floats, centre: float) -> Floats:
-    return products_of(values[0], values[1], values[2], values[3], centre)
+def pair_sums(c: Comparison) -> OutcomeSums:
+    """The sums of every cell, of the variant against the baseline, about one constant.
+
+    Of populations the means over members are what an example has.
+    """
+    known: OutcomeSums | None = c.once.get("sums")
+    if known is not None:
+        return known
+    cube = c.cube
+    assert cube.outcome is not None
+    held = cube.outcome.sums
+    if held is None:
+        before, after, den_b, den_c = pair_values(
+            cube, cube.members[0].variant, c.variant, weighted=False
+        )
+        near = float(ratio(np.array(before @ cube.amount), den_b @ cube.amount))
+        held = OutcomeSums.of_values(
+            cube.members[0].variant,
+            [(before, den_b), (after, den_c)],
+            first=0,
+            higher=outcome_metric(c).better == "higher",
+            terms=terms_of(4, 3 if cube.unit is None else 1),
+            centre=np.full(cube.n_cells, near if np.isfinite(near) else 0.0),
+            count=cube.count.astype(np.float64),
+            weight=cube.weight,
+            place=np.arange(cube.n_cells),
+            size=cube.n_cells,
+        )
+    total = held.totals(COMPRESSED)
+    above = float((total[0] + held.centre * total[2]).sum())
+    centre = float(ratio(np.array(above), total[2].sum()))
+    same = np.full(cube.n_cells, centre if np.isfinite(centre) else 0.0)
+    made = c.once["sums"] = held.recentred(same)
+    return made
 
 
 def unit_totals(c: Comparison, code: NDArray[np.int64], n_rows: int) -> UnitTotals:
     """What the limits of a column's rows are made of; once for each column."""
-    cube = c.cube
-    baseline, variant = cube.members[0].variant, c.variant
-    values = np.stack(pair_values(cube, baseline, variant))  # weighted
-    plain = pair_values(cube, baseline, variant, weighted=False)
-    count = cube.count.astype(np.float64)
-    centre = float(ratio(np.array((values[0] * count).sum()), (values[2] * count).sum()))
-    centre = centre if np.isfinite(centre) else 0.0
-    changed = (plain[0] != plain[1]) | (plain[2] != plain[3])
-    examples, den = (sums(code, v * count, n_rows) for v in (np.ones(len(count)), plain[2]))
+    cube, held = c.cube, pair_sums(c)
+    centre = float(held.centre[0])
+    examples, den = (sums(code, v, n_rows) for v in (held.count, held.den))
 
     def others(per_row: Floats) -> Floats:
         return np.asarray(per_row.sum() - per_row)
 
     if cube.unit is None:
-        by_row = coo_array(
-            (count, (code, np.arange(len(count)))), shape=(n_rows, len(count))
-        ).tocsr()
-        products = by_row @ _products(values, centre)
-        moved = sums(code, changed * count, n_rows)
+        products = by_row(code, n_rows) @ held.all_products(COMPRESSED)
+        moved = sums(code, held.changed[:, COMPRESSED], n_rows)
         return UnitTotals(
             RatioSums(examples, moved, products, examples, den, centre),
             RatioSums(
                 others(examples), others(moved), products.sum(axis=0) - products,
                 others(examples), others(den), centre,
             ),
-            1.0,
         )  # fmt: skip
     # A cluster's totals in a row; what it has elsewhere belongs to the others.
     e = entries_of(c, np.arange(cube.n_cells), code, n_rows)
     assert e.n_units is not None
-    own = np.stack([e.summed(v) for v in values])
-    touched = e.summed(changed.astype(np.float64))  # how many of a cluster's examples changed
+    assert e.place is not None
+    own = np.stack([sums(e.place, v, len(e.row)) for v in held.totals(COMPRESSED)])
+    # How many of a cluster's examples changed.
+    touched = sums(e.place, held.changed[:, COMPRESSED], len(e.row))
     whole = np.stack([sums(e.unit, v, e.n_units) for v in own])
     number = sums(e.unit, e.number, e.n_units)
     present = number > 0
     touched_whole = sums(e.unit, touched, e.n_units)
     still_touched = touched_whole[e.unit] > touched
-    inside, everywhere = _products(own, centre), _products(whole, centre)
+    inside, everywhere = products_of(own), products_of(whole)
     left = whole[:, e.unit] - own
     partial = number[e.unit] > e.number
-    outside = _products(left, centre) * partial[:, None]
-    by_entry = coo_array(
-        (np.ones(len(e.row)), (e.row, np.arange(len(e.row)))), shape=(n_rows, len(e.row))
-    ).tocsr()
+    outside = products_of(left) * partial[:, None]
+    by_entry = by_row(e.row, n_rows)
     rows = RatioSums(
         e.total(np.ones(len(e.row))), e.total((touched > 0).astype(float)), by_entry @ inside,
         examples, den, centre,
@@ -182,59 +225,74 @@ def unit_totals(c: Comparison, code: NDArray[np.int64], n_rows: int) -> UnitTota
         others(examples), others(den), centre,
     )  # fmt: skip
     if not partial.any():
-        return UnitTotals(rows, rest, 1.0)
+        return UnitTotals(rows, rest)
 
-    def influence(totals: RatioSums, values: Floats, row: NDArray[np.int64]) -> Floats:
-        """What units add to a row's shift: e / n."""
-        m = totals.moments()
-        base, total = (totals.total(name)[row] for name in ("den", "den_compressed"))
-        with np.errstate(invalid="ignore", divide="ignore"):
-            made = (values[1] - m.compressed[row] * values[3]) / total
-            made = made - (values[0] - m.baseline[row] * values[2]) / base
-        return np.asarray(np.nan_to_num(made), dtype=np.float64)
-
-    here, there = influence(rows, own, e.row), influence(rest, left, e.row)
+    of_rows, of_rest = rows.influence_or_0(), rest.influence_or_0()
+    here, there = (of_rows[:, e.row] * own).sum(axis=0), (of_rest[:, e.row] * left).sum(axis=0)
     # Of clusters without a part in the row all is outside.
-    as_rest = influence(rest, whole[:, e.unit], e.row)
-    every = np.zeros(n_rows)
-    units = np.flatnonzero(present)
-    for row in range(n_rows):
-        at = np.full(len(units), row)
-        every[row] = (influence(rest, whole[:, units], at) ** 2).sum()
+    as_rest = (of_rest[:, e.row] * whole[:, e.unit]).sum(axis=0)
+    every = replace(rest, products=everywhere[present].sum(axis=0)).product_of(of_rest, of_rest)
     elsewhere = np.maximum(every - e.total(as_rest**2), 0.0)
     together = elsewhere + e.total((here - there) ** 2)
     apart = elsewhere + e.total(here**2 + there**2)
-    factor = np.sqrt(ratio(together, apart))
-    return UnitTotals(rows, rest, np.where(np.isfinite(factor), factor, 1.0))
+    return UnitTotals(rows, rest, together, apart)
+
+
+def by_row(row: NDArray[np.int64], n_rows: int, amount: Floats | None = None) -> csr_array:
+    """A matrix that sums entries by row."""
+    amount = np.ones(len(row)) if amount is None else amount
+    return coo_array((amount, (row, np.arange(len(row)))), shape=(n_rows, len(row))).tocsr()
+
+
+def pool_of(c: Comparison, rho: float = 1.0) -> RatioMoments:
+    """All units of the variant and task; made once."""
+    name = f"pool {rho}"
+    if name not in c.once:
+        everyone = np.zeros(c.cube.n_cells, dtype=np.int64)
+        c.once[name] = unit_totals(c, everyone, 1).rows.moments(rho)
+    made: RatioMoments = c.once[name]
+    return made
 
 
 def usual_change(c: Comparison, rho: float = 1.0) -> UsualChange:
-    """What a change is like in the whole variant and task."""
-    everyone = np.zeros(c.cube.n_cells, dtype=np.int64)
-    return UsualChange.of(unit_totals(c, everyone, 1).rows.moments(rho))
+    """What a change is like in the whole variant and task; of two cluster columns the fewer."""
+    return UsualChange.of(min((pool_of(x, rho) for x in c.bindings[:2]), key=lambda p: p.n[0]))
+
+
+def shifts_of(c: Comparison, totals: Sequence[RatioSums], rho: float = 1.0) -> RatioShift:
+    """Shifts of rows from their sums in each way of binding examples."""
+    return CrossedShift.of(
+        [
+            RatioShift(rows.moments(rho), UsualChange.of(pool_of(x, rho)))
+            for x, rows in zip(c.bindings, totals, strict=True)
+        ]
+    )
 
 
 SKEWED, FEW_EXAMPLES = 1.0, 300  # beyond this skewness, below so many examples: no verdict
 
 
-def _ratio_family(c: Comparison, entry: Metric, grouping: Grouping, kind: str) -> Family:
+def ratio_family(c: Comparison, entry: Metric, grouping: Grouping, kind: str) -> Family:
     """Ratios of sums in the levels of one column."""
-    cube = c.cube
+    cube, held = c.cube, pair_sums(c)
     assert cube.outcome is not None
     code, n_rows = grouping.code.astype(np.int64), len(grouping.levels)
-    totals, usual = unit_totals(c, code, n_rows), usual_change(c)
-    rows, rest = totals.rows.moments(), totals.others.moments()
-    examples = totals.rows.examples
+    ways = [unit_totals(x, code, n_rows) for x in c.bindings]
+    pools = [pool_of(x) for x in c.bindings[:2]]
+    changed = min(float(pool.changed[0]) for pool in pools)
+    shift = shifts_of(c, [way.rows for way in ways])
+    others = shifts_of(c, [way.others for way in ways])
+    rows, examples = shift.rows, ways[0].rows.examples
     slots, nothing = slots_of(c, grouping, kind), np.full(n_rows, np.nan)
-    enough = enough_units(c, totals.rows.n)
-    both = enough & enough_units(c, totals.others.n)
-    shift, others = RatioShift(rows, usual), RatioShift(rest, usual)
+    units = fewest([way.rows.n for way in ways])
+    enough = enough_units(c, units)
+    both = enough & enough_units(c, fewest([way.others.n for way in ways]))
     p = shift.p_value()
-    how = f"ratio of sums: t with skewness over {'clusters' if c.clustered else 'examples'}"
+    how = f"ratio of sums: t with skewness over {units_name(c)}"
     shifts = Estimate.closed(
         rows.shift, limits_where(enough, shift.limits), np.where(enough, p, np.nan)
     )
-    found = RatioExcess(shift, others, totals.factor)
+    found = RatioExcess(shift, others, UnitTotals.factor(ways))
     excess = Estimate.closed(nothing, limits_where(enough, None), nothing)
     if kind != "overall":
         excess = Estimate.closed(
@@ -243,43 +301,43 @@ def _ratio_family(c: Comparison, entry: Metric, grouping: Grouping, kind: str) -
     state = status(c, examples, slots.clusters)
     sized = np.asarray(state == "ok")
     span = cube.outcome.role.range
-    if usual.changed < N_CHANGED and span is not None and c.closed_form:
+    if changed < N_CHANGED and span is not None and c.closed_form:
         shifts, excess = _bounded_family(c, code, n_rows, span, kind)
         how, p = "range × Tango", np.asarray(shifts.p)
-    elif usual.changed < N_CHANGED:
-        state[sized] = f"not_estimable: too few changed values ({usual.changed:.0f})"
+    elif changed < N_CHANGED:
+        state[sized] = f"not_estimable: too few changed values ({changed:.0f})"
     state[sized & np.isnan(rows.shift)] = "not_estimable: no denominator"
-    number = cube.count.astype(np.float64)
-    amount = cube.amount.astype(np.float64)
-    plain = pair_values(cube, cube.members[0].variant, c.variant, weighted=False)
-    changed = (plain[0] != plain[1]) | (plain[2] != plain[3])
-    own = coo_array((amount, (code, np.arange(len(code)))), shape=(n_rows, len(code))).tocsr()
-    assert cube.outcome.numerator is not None
-    sizes = cube.outcome.denominator
-    below = own @ (np.ones_like(cube.outcome.numerator) if sizes is None else sizes)
-    pool = unit_totals(c, np.zeros(len(code), np.int64), 1).rows.moments()
-    skewness = float(ratio(pool.third * np.sqrt(pool.n), pool.second**1.5).item())
-    unsafe = number.sum() < FEW_EXAMPLES and abs(skewness) > SKEWED
+    churn = ratio(
+        sums(code, held.changed_weight[:, COMPRESSED], n_rows), sums(code, cube.amount, n_rows)
+    )
+    members = np.stack([rows.baseline, rows.compressed])
+    if cube.outcome.numerator is not None:
+        own, sizes = by_row(code, n_rows, cube.amount), cube.outcome.denominator
+        below = own @ (np.ones_like(cube.outcome.numerator) if sizes is None else sizes)
+        members = ratio((own @ cube.outcome.numerator).T, below.T)
+    skewness = max(
+        abs(float(ratio(pool.third * np.sqrt(pool.n), pool.second**1.5).item())) for pool in pools
+    )
+    unsafe = cube.count.sum() < FEW_EXAMPLES and skewness > SKEWED
     return Family(
         entry,
         slots,
         examples,
-        _side(c, code, n_rows, "compressed"),
-        _side(c, code, n_rows, "baseline"),
+        _side(c, [way.rows for way in ways], "compressed"),
+        _side(c, [way.rows for way in ways], "baseline"),
         shifts,
         excess,
-        n_clusters=totals.rows.n if cube.unit_is_cluster else nothing,
+        n_clusters=units if cube.unit_is_cluster else nothing,
         status=state,
         sized=sized,
         interval=how,
-        members=ratio((own @ cube.outcome.numerator).T, below.T),
-        sums=Sums(np.where(enough, p, np.nan), ratio(sums(code, changed * amount, n_rows),
-                  sums(code, amount, n_rows)), np.ones(n_rows)),
+        members=members,
+        sums=Sums(np.where(enough, p, np.nan), churn, np.ones(n_rows)),
         gate_status=f"not_estimable: a skewed outcome on fewer than {FEW_EXAMPLES} examples"
         if unsafe
         else None,
-        columns={"churn": ratio(sums(code, changed * amount, n_rows), sums(code, amount, n_rows))},
-    )  # fmt: skip
+        columns={"churn": churn},
+    )
 
 
 def _bounded_family(
@@ -293,17 +351,12 @@ def _bounded_family(
 
     A change of x is x / range of an example that was lost or gained.
     """
-    width = span[1] - span[0]
-    before, after, _, _ = pair_values(c.cube, c.cube.members[0].variant, c.variant)
-    count = c.cube.count.astype(np.float64)
-    n, lost, gained = (
-        sums(code, v * count, n_rows)
-        for v in (
-            np.ones(len(count)),
-            np.maximum(before - after, 0) / width,
-            np.maximum(after - before, 0) / width,
-        )
-    )
+    width, held = span[1] - span[0], pair_sums(c)
+    down, up = held.losses, held.gains
+    if outcome_metric(c).better == "lower":  # a loss is a larger number
+        down, up = up, down
+    n = sums(code, held.count, n_rows)
+    lost, gained = (sums(code, v[:, COMPRESSED], n_rows) / width for v in (down, up))
     rest = [side.sum() - side for side in (n, lost, gained)]
     sides = n, lost, gained, *rest
 
@@ -328,19 +381,27 @@ def _bounded_family(
     )
 
 
-def _side(c: Comparison, code: NDArray[np.int64], n_rows: int, side: str) -> Estimate:
+def _side(c: Comparison, ways: Sequence[RatioSums], side: str) -> Estimate:
     """A model's own ratio with linearised limits, cut at the range where it was said."""
     assert c.cube.outcome is not None
-    before, after, den_b, den_c = pair_values(
-        c.cube, c.cube.members[0].variant, c.variant, weighted=False
-    )
-    value, size = (before, den_b) if side == "baseline" else (after, den_c)
-    e = entries_of(c, np.arange(c.cube.n_cells), code, n_rows, size)
-    s = sizes_of(e, alike=False)
-    weighted = value if c.cube.weight is None else value * c.cube.weight
-    t = s.totals(e.summed(weighted))
-    bounds = c.cube.outcome.role.range or (-np.inf, np.inf)
-    return Estimate.closed(t.rate, rate_limits(c, t, s.units, bounds, is_event=False))
+    centre, changed = ways[0].centre, float(side == "compressed")
+    num, den = (1.0, changed, 0.0, -changed * centre), (0.0, 0.0, 1.0, changed)
+    totals = [
+        RowTotals(
+            rows.sum_of(num), rows.sum_of(den), rows.product_of(num, num),
+            rows.product_of(num, den), rows.product_of(den, den),
+        )
+        for rows in ways
+    ]  # fmt: skip
+    low, high = c.cube.outcome.role.range or (-np.inf, np.inf)
+    both = [(t, rows.n) for t, rows in zip(totals, ways, strict=True)]
+    limits = rate_limits(c, both, (low - centre, high - centre), is_event=False)
+
+    def moved(alpha: float | Floats) -> Limits:
+        below, above = limits(alpha)
+        return below + centre, above + centre
+
+    return Estimate.closed(totals[0].rate + centre, moved)
 
 
 def _linear_outcomes(c: Comparison, grouping: Grouping, kind: str) -> Outcomes:
@@ -372,11 +433,8 @@ def _linear_outcomes(c: Comparison, grouping: Grouping, kind: str) -> Outcomes:
 def outcome_power(c: Comparison, tables: Sequence[Built]) -> list[dict[str, Any]]:
     """What every row could have found, from sizes and from what a change is like in the variant."""
     usual = usual_change(c)
-    before, after, den, after_den = pair_values(
-        c.cube, c.cube.members[0].variant, c.variant, weighted=False
-    )
-    count = c.cube.count.astype(np.float64)
-    changed = float(((before != after) | (den != after_den)) @ count / count.sum())
+    held = pair_sums(c)
+    changed = float(held.changed[:, COMPRESSED].sum() / held.count.sum())
     rows: list[dict[str, Any]] = []
     for table in tables:
         e, b = table.family, table.block
@@ -412,12 +470,9 @@ def outcome_power(c: Comparison, tables: Sequence[Built]) -> list[dict[str, Any]
 
 def largest_loss(c: Comparison) -> float:
     """The largest loss of one example, over the mean denominator; 0 where none lost."""
-    before, after, den, _ = pair_values(
-        c.cube, c.cube.members[0].variant, c.variant, weighted=False
-    )
-    sign = 1.0 if outcome_metric(c).better == "higher" else -1.0
-    mean = float(den @ c.cube.count / c.cube.count.sum())
-    return float(np.max(sign * (before - after), initial=0.0)) / mean if mean > 0 else np.nan
+    held = pair_sums(c)
+    mean = float(held.den.sum() / held.count.sum())
+    return float(held.largest_loss[:, COMPRESSED].max()) / mean if mean > 0 else np.nan
 
 
 def recovery_limits(
@@ -428,14 +483,13 @@ def recovery_limits(
     What they are compared with, 0, is there (ρ − 1) R_b.
     """
     found: dict[str | None, tuple[Floats, Floats]] = {}
-    usual = usual_change(c, rho)
     for grouping in groupings_of(c, kind):
         code, n_rows = grouping.code.astype(np.int64), len(grouping.levels)
-        totals = unit_totals(c, code, n_rows)
-        rows = totals.rows.moments(rho)
-        low, high = RatioShift(rows, usual).limits(levels[:, None])
-        moved = (rho - 1) * rows.baseline
-        enough = enough_units(c, totals.rows.n)
+        ways = [unit_totals(x, code, n_rows).rows for x in c.bindings]
+        shift = shifts_of(c, ways, rho)
+        low, high = shift.limits(levels[:, None])
+        moved = (rho - 1) * shift.rows.baseline
+        enough = enough_units(c, fewest([way.n for way in ways]))
         for i, name in enumerate(slots_of(c, grouping, kind).group):
             if enough[i]:
                 found[name] = low[:, i] + moved[i], high[:, i] + moved[i]

@@ -103,11 +103,13 @@ def beside_calibrated(results: pd.DataFrame, table: pd.DataFrame, baseline: str)
     """
     expected = if_calibrated(table)
     interval = results["interval"].to_numpy(dtype=object).copy()
+    names = ("variant", "metric", "task", "group")
+    variant, metric, task, group = (results[name].to_numpy(dtype=object) for name in names)
     for i in np.flatnonzero(results["metric"].isin(DEFINITIONS) & results["compressed"].notna()):
-        row = results.iloc[i]
-        task, group = _named(row["task"]), _named(row["group"])
-        keys = [(name, task, row["metric"], group) for name in (baseline, row["variant"])]
-        if interval[i] is not None and all(key in expected for key in keys):
+        keys = [
+            (name, _named(task[i]), metric[i], _named(group[i])) for name in (baseline, variant[i])
+        ]
+        if _named(interval[i]) is not None and all(key in expected for key in keys):
             first, second = (expected[key] for key in keys)
             interval[i] += f"; calibrated models of this size have {first:.3g} and {second:.3g}"
     return results.assign(interval=interval)

@@ -337,8 +337,9 @@ def in_batches(
     sizes = [min(BATCH, n_draws - start) for start in range(0, n_draws, BATCH)]
     seeds = rng.bit_generator.seed_seq.spawn(len(sizes))  # type: ignore[attr-defined]
     workers = os.cpu_count() or 1
-    # Large blocks, because small ones spend their time in calls; yet work for every thread.
-    share = -(-len(sizes) // (2 * workers))
+    # Large blocks, because small ones spend their time in calls; yet work for every thread, where
+    # there is work enough for more than one.
+    share = -(-len(sizes) // (2 * workers)) if n_draws * width > BLOCK_VALUES else len(sizes)
     together = max(1, min(BLOCK_VALUES // max(width * BATCH, 1), share))
     held = budget()
     if held is not None:  # batches in memory at a time, all threads together
@@ -355,6 +356,9 @@ def in_batches(
     # is mapped and faulted in anew, a quarter of the processor time with hundreds of classes.
     np.empty(31 << 20, dtype=np.uint8)
     jobs = range(0, len(sizes), together)
+    if len(jobs) == 1:
+        run(0)
+        return
     with ThreadPoolExecutor(max_workers=min(len(jobs), workers)) as pool:
         list(pool.map(run, jobs))
 

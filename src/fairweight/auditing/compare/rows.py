@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -12,17 +12,28 @@ from scipy.special import ndtr
 
 from fairweight.auditing.compare.bootstrap import drawn_family
 from fairweight.auditing.compare.closed_form import closed_rates
-from fairweight.auditing.compare.comparison import Comparison, Outcomes, event_outcomes
+from fairweight.auditing.compare.comparison import (
+    TWO_CLUSTERS,
+    Comparison,
+    Outcomes,
+    event_outcomes,
+    groupings_of,
+)
 from fairweight.auditing.compare.estimands import Estimand, kept_by_baseline
 from fairweight.auditing.compare.estimate import (
+    FEW_CHANGED,
     FEW_DIVISORS,
     MANY_ROWS,
     Block,
+    Ends,
+    Estimate,
     Family,
     block,
-    corrected,
+    corrected_rows,
     few_changes,
     joined,
+    limits_at,
+    limits_where,
     status,
     without_limits,
 )
@@ -56,44 +67,113 @@ class Built:
 
 
 def build(c: Comparison, family: Family, scope: str = "model") -> Block:
-    """The rows of a family. Only here limits are asked for, and rows corrected for each other.
+    """The rows of one family."""
+    return build_all(c, [(family, scope)])[0]
 
-    Limits are asked for at the level of the audit (pointwise), at that of the family
-    (simultaneous: its level over its size, or by random signs where they were drawn), and about
-    these models at the gate's levels.
+
+def build_all(c: Comparison, families: Iterable[tuple[Family, str]]) -> list[Block]:
+    """The rows of families, each with its scope; limits of all of them are asked for together.
+
+    Only here limits are asked for, and rows corrected for each other. Limits are asked for at the
+    level of the audit (pointwise), at that of the family (simultaneous: its level over its size, or
+    by random signs where they were drawn), and about these models at the gate's levels.
     """
-    metric, slots, alpha = family.metric, family.slots, c.options.alpha
-    if family.status is not None:
-        state = family.status
-        sized = np.asarray(state == "ok") if family.sized is None else family.sized
-    else:
-        state = status(c, family.n, family.clusters)
-        state[(state == "ok") & np.isnan(family.compressed.value)] = "not_estimable: no weight"
-        sized = np.asarray(state == "ok")  # whoever is in a family: however many members there are
-        if scope == "method" and not c.has_method:
-            state[sized] = f"not_estimable: {c.pairing.reason}"
+    asked = [_Asked.of(c, family, scope) for family, scope in families]
+    wanted = [(one, name) for one in asked for name in one.levels]
+    ends = limits_at(
+        [(one.estimate(name), c.options.alpha, one.levels[name]) for one, name in wanted]
+    )
+    found: dict[int, dict[str, Ends]] = {id(one): {} for one in asked}
+    for (one, name), made in zip(wanted, ends, strict=True):
+        found[id(one)][name] = made
+    return [_rows(c, one, found[id(one)]) for one in asked]
+
+
+@dataclass(frozen=True)
+class _Asked:
+    """A family with what is decided before its limits: who is in it, and at which levels."""
+
+    family: Family
+    scope: str
+    state: NDArray[np.object_]
+    sized: NDArray[np.bool_]  # whoever is in a family: however many members there are
+    draws: FamilyDraws | None
+    # Of every estimate the levels beyond that of the audit. Of the change: simultaneous,
+    # simultaneous on one side, and the gate's.
+    levels: Mapping[str, Floats]
+    use: NDArray[np.intp]  # for each of the gate's divisors, which of its levels stands for it
+
+    def estimate(self, name: str) -> Estimate:
+        found: Estimate = getattr(self.family, name)
+        return found
+
+    @staticmethod
+    def of(c: Comparison, family: Family, scope: str) -> _Asked:
+        metric, slots, alpha = family.metric, family.slots, c.options.alpha
+        if family.status is not None:
+            state = family.status
+            sized = np.asarray(state == "ok") if family.sized is None else family.sized
+        else:
+            state = status(c, family.n, family.clusters)
+            state[(state == "ok") & np.isnan(family.compressed.value)] = "not_estimable: no weight"
+            sized = np.asarray(state == "ok")
+            if scope == "method" and not c.has_method:
+                state[sized] = f"not_estimable: {c.no_method}"
+        # Random signs: drawn for right and wrong predictions whose rows share out the examples.
+        draws, event = None, metric.event
+        if scope == "model" and family.sums is not None and metric.kind == "outcome":
+            draws = c.draws(slots.kind)
+        elif scope == "model" and family.sums is not None and event is not None:
+            shared = event.given == "all" or slots.kind == "class"
+            right = event.happens in ("correct", "wrong")
+            draws = c.draws(slots.kind) if shared and right else None
+        level = alpha / max(1, int((sized & ~slots.outside).sum()))
+        if family.sums is not None and c.options.correction == "none":
+            level = alpha
+        both = [level, 2 * level, level]
+        if draws is not None:
+            stars = draws.shift_z_star, draws.harm_z_star, draws.z_star
+            both = [float(2 * ndtr(-z(alpha))) for z in stars]
+        # Of many rows in closed form only some levels are computed: the next wider limits stand for
+        # those between, so that a gate fails later, never sooner.
+        many = family.sums is not None and len(family.n) > MANY_ROWS
+        divisors: Sequence[int] = FEW_DIVISORS if many else DIVISORS
+        if scope != "model" or slots.kind == "group*class":
+            divisors = ()
+        gate = np.array([2 * GATE_ALPHA / j for j in divisors])
+        none = np.zeros(0)
+        levels = {"change": np.array([*both[:2], *gate])}
+        if family.shift is not None and family.baseline is not None:
+            # Limits of the value for the gate, where there is a shift to judge at all.
+            judged = bool(np.isfinite(family.shift.value).any())
+            levels |= {"baseline": none, "compressed": gate if judged else none}
+        if family.excess is not None:
+            levels["excess"] = none if family.sums is None else np.array(both[2:])
+        use = np.searchsorted(divisors, DIVISORS) if divisors else np.zeros(0, dtype=np.intp)
+        return _Asked(family, scope, state, sized, draws, levels, use)
+
+
+def _rows(c: Comparison, asked: _Asked, ends: Mapping[str, Ends]) -> Block:
+    """The rows of a family, from its limits."""
+    family, state = asked.family, asked.state
+    metric, slots = family.metric, family.slots
     columns: dict[str, Any] = {"compressed": family.compressed.value, "interval": family.interval}
-    columns["ci_low"], columns["ci_high"] = family.change.limits(alpha)
+    (columns["ci_low"], columns["ci_high"]), further = ends["change"]
     columns["p_value"] = np.nan if family.change.p is None else family.change.p
     if family.shift is not None and family.baseline is not None:
         columns |= {"shift": family.shift.value, "baseline": family.baseline.value}
-        for name, side in (("baseline", family.baseline), ("compressed", family.compressed)):
-            columns[f"{name}_low"], columns[f"{name}_high"] = side.limits(alpha)
+        for name in ("baseline", "compressed"):
+            columns[f"{name}_low"], columns[f"{name}_high"] = ends[name].pointwise
     if family.excess is not None:
         columns["excess_shift"] = family.excess.value
-        columns["excess_low"], columns["excess_high"] = family.excess.limits(alpha)
+        columns["excess_low"], columns["excess_high"] = ends["excess"].pointwise
         columns["excess_p"] = np.nan if family.excess.p is None else family.excess.p
-    # Random signs: drawn for right and wrong predictions whose rows share out the examples.
-    draws, event = None, metric.event
-    if scope == "model" and family.sums is not None and metric.kind == "outcome":
-        draws = c.draws(slots.kind)
-    elif scope == "model" and family.sums is not None and event is not None:
-        shared = event.given == "all" or slots.kind == "class"
-        draws = c.draws(slots.kind) if shared and event.happens in ("correct", "wrong") else None
-    asked = _Levels.of(c, family, int((sized & ~slots.outside).sum()), draws, scope)
+        corrected = ends["excess"].corrected
+        if corrected is not None:
+            columns["excess_sim_low"], columns["excess_sim_high"] = (side[0] for side in corrected)
     more: Block = {}
-    if family.change.corrected is not None:
-        low, high = family.change.corrected(asked.change[:, None])
+    if further is not None:
+        low, high = further
         if family.change.p is not None and metric.inflation is None:  # no worst of composites
             columns["sim_low"], columns["sim_high"] = low[0], high[0]
         if family.sums is not None:
@@ -107,16 +187,12 @@ def build(c: Comparison, family: Family, scope: str = "model") -> Block:
             if metric.better not in ("higher", "lower"):
                 columns["loss_ruled_out"] = np.full(len(worst), np.nan)
             more["largest_loss"] = -worst
-        more |= _bounds(c, family, asked, (low[2:], high[2:]), state)
-    if family.sums is not None and family.excess is not None and family.excess.corrected:
-        ends = family.excess.corrected(asked.excess)
-        columns["excess_sim_low"], columns["excess_sim_high"] = ends
+        more |= _bounds(c, asked, (low[2:], high[2:]), ends)
     rows = block(
         c,
         metric.name,
         slots,
-        scope=scope,
-        sized=sized,
+        asked.scope,
         aggregation=metric.aggregation,
         n=family.n,
         n_clusters=family.clusters,
@@ -124,7 +200,8 @@ def build(c: Comparison, family: Family, scope: str = "model") -> Block:
         **columns,
         **family.columns,
     )
-    rows |= more
+    # Who belongs to a family is decided on sizes and on what a metric needs, never on results.
+    rows |= {"sized": asked.sized, **more}
     if family.members is not None:
         rows["members"] = family.members.T
     if slots.kind == "group*class":
@@ -132,46 +209,14 @@ def build(c: Comparison, family: Family, scope: str = "model") -> Block:
         rows = {name: values[present] for name, values in rows.items()}
     if "p_adjusted" in family.columns:  # by random signs, with the groups it is the largest of
         return rows
-    return corrected(rows, metric, c.options, draws)
+    return corrected_rows(rows, metric, c.options, asked.draws)
 
 
-@dataclass(frozen=True)
-class _Levels:
-    """The levels at which limits of a family are computed."""
-
-    change: Floats  # simultaneous, simultaneous on one side, and the gate's
-    excess: float
-    use: NDArray[np.intp]  # for each of the gate's divisors, which of its levels stands for it
-
-    @staticmethod
-    def of(
-        c: Comparison, family: Family, size: int, draws: FamilyDraws | None, scope: str
-    ) -> _Levels:
-        alpha = c.options.alpha
-        level = alpha / max(1, size)
-        if family.sums is not None and c.options.correction == "none":
-            level = alpha
-        both = [level, 2 * level, level]
-        if draws is not None:
-            stars = draws.shift_z_star, draws.harm_z_star, draws.z_star
-            both = [float(2 * ndtr(-z(alpha))) for z in stars]
-        # Of many rows in closed form only some levels are computed: the next wider limits stand for
-        # those between, so that a gate fails later, never sooner.
-        many = family.sums is not None and len(family.n) > MANY_ROWS
-        divisors: Sequence[int] = FEW_DIVISORS if many else DIVISORS
-        if scope != "model" or family.slots.kind == "group*class":
-            divisors = ()
-        gate = [2 * GATE_ALPHA / j for j in divisors]
-        use = np.searchsorted(divisors, DIVISORS) if divisors else np.zeros(0, dtype=np.intp)
-        return _Levels(np.array([*both[:2], *gate]), both[2], use)
-
-
-def _bounds(
-    c: Comparison, family: Family, asked: _Levels, change: Limits, state: NDArray[Any]
-) -> Block:
+def _bounds(c: Comparison, asked: _Asked, change: Limits, ends: Mapping[str, Ends]) -> Block:
     """The gate's limits of shift and compressed value, (rows, levels, 2)."""
     if not len(asked.use):
         return {}
+    family = asked.family
 
     def columns(limits: Limits) -> Floats:
         made: Floats = np.stack([side[asked.use].T for side in limits], axis=-1)
@@ -180,11 +225,12 @@ def _bounds(
     if family.shift is None or not np.isfinite(family.shift.value).any():
         return {"bounds_value": columns(change)}
     made: Block = {"bounds_shift": columns(change)}
-    if family.compressed.corrected is not None:
-        made["bounds_value"] = columns(family.compressed.corrected(asked.change[2:, None]))
+    value = ends["compressed"].corrected
+    if value is not None:
+        made["bounds_value"] = columns(value)
     if family.gate_status is not None:
         made["bound_status"] = np.full(len(family.n), family.gate_status, dtype=object)
-    few = few_changes(state)
+    few = few_changes(asked.state)
     if few.any():
         # The shift may have no limits where few predictions changed; the value has its own.
         made["value_known"] = few & np.isfinite(made["bounds_value"][:, 0, 0])
@@ -204,63 +250,88 @@ KINDS = ("overall", "class", "group", "intersection", "group*class")
 LEVEL_OF_KIND = {kind: kind for kind in KINDS} | {"intersection": "group"}
 
 
+ROWS_AT_ONCE = 20_000  # of several rates: their limits are computed together
+
+
 def rate_rows(c: Comparison, metrics: Iterable[Metric]) -> Iterator[Built]:
     """Rows of every rate that is a share of single examples' events."""
+    levels = {kind: sum(len(g.levels) for g in groupings_of(c, kind)) for kind in KINDS}
+    wanted: list[tuple[Metric, str]] = []
+    size = 0
     for rate in metrics:
         for kind in KINDS:
-            if LEVEL_OF_KIND[kind] not in rate.by:
+            if LEVEL_OF_KIND[kind] not in rate.by or rate.of_scores:
                 continue
             # Every rate by class within every group would multiply the tables; some determine all.
             if kind == "group*class" and not rate.crossed:
                 continue
-            family = rates(c, rate, kind)
-            # With a single label there is nobody of another class: not one row of FPR.
-            if family is not None and (kind != "group*class" or family.n.any()):
-                assert rate.event is not None
-                yield from scopes(c, family, event_outcomes(c, rate.event, kind))
+            rows = levels[kind] * (len(c.classes) if kind in ("class", "group*class") else 1)
+            if wanted and size + rows > ROWS_AT_ONCE:
+                yield from _rates_together(c, wanted)
+                wanted, size = [], 0
+            wanted.append((rate, kind))
+            size += rows
+    yield from _rates_together(c, wanted)
 
 
-def rates(c: Comparison, metric: Metric, kind: str) -> Family | None:
-    """A rate about these models: in closed form, or linearised."""
-    assert metric.event is not None
-    if metric.of_scores:
-        return None
+def _rates_together(c: Comparison, wanted: Sequence[tuple[Metric, str]]) -> list[Built]:
+    parts = []
+    for (rate, kind), family in zip(wanted, rates(c, wanted), strict=True):
+        # With a single label there is nobody of another class: not one row of FPR.
+        if family is not None and (kind != "group*class" or family.n.any()):
+            assert rate.event is not None
+            parts.append((family, event_outcomes(c, rate.event, kind)))
+    return scopes(c, parts)
+
+
+def rates(c: Comparison, wanted: Sequence[tuple[Metric, str]]) -> list[Family | None]:
+    """Rates by kind of rows about these models: in closed form, or linearised."""
     if c.closed_form:
-        return closed_rates(c, metric, kind)
-    return linear_rates(c, metric, event_outcomes(c, metric.event, kind), kind)
+        return closed_rates(c, wanted)
+    return [
+        linear_rates(c, metric, event_outcomes(c, metric.event, kind), kind)
+        for metric, kind in wanted
+        if metric.event is not None
+    ]
 
 
-def scopes(c: Comparison, family: Family, rows: Iterable[Outcomes]) -> Iterator[Built]:
-    """A ratio of sums about these models and, for populations, about the method."""
-    metric, kind = family.metric, family.slots.kind
-    about: dict[str, Any] = {}
-    if kind != "group*class":
-        about["churn"] = churn(c, metric.event, kind)
-    if not c.one_pair:
-        assert family.members is not None
-        about |= context(c.retraining, difference(family.members))
-    family = replace(family, columns=about)
-    # By group and class there is no room for every member's own value.
-    stored = replace(family, members=None) if kind == "group*class" else family
-    yield Built(family, "model", build(c, stored))
-    if c.one_pair:
-        return
-    method = method_rates(c, metric, rows, kind) if c.has_method else without_limits(family)
-    if method is not None:
-        method = replace(method, columns=about)
-        yield Built(method, "method", build(c, replace(method, members=None), "method"))
+def scopes(c: Comparison, parts: Iterable[tuple[Family, Iterable[Outcomes]]]) -> list[Built]:
+    """Ratios of sums about these models and, for populations, about the method."""
+    found: list[tuple[Family, str]] = []
+    for family, rows in parts:
+        metric, kind = family.metric, family.slots.kind
+        about: dict[str, Any] = {}
+        if kind != "group*class":
+            about["churn"] = churn(c, metric.event, kind)
+        if not c.one_pair:
+            assert family.members is not None
+            about |= context(c.retraining, difference(family.members))
+        family = replace(family, columns=about)
+        found.append((family, "model"))
+        if c.one_pair:
+            continue
+        method = method_rates(c, metric, rows, kind) if c.has_method else without_limits(family)
+        if method is not None:
+            found.append((replace(method, columns=about), "method"))
+    # Every member's own value is stored once, and by group and class there is no room for it.
+    stored = [
+        (replace(f, members=None) if s == "method" or f.slots.kind == "group*class" else f, s)
+        for f, s in found
+    ]
+    blocks = build_all(c, stored)
+    return [Built(*one, rows) for one, rows in zip(found, blocks, strict=True)]
 
 
 def value_rows(c: Comparison, wanted: Sequence[Estimand]) -> Iterator[Block]:
     """Rows of what is drawn, by family and scope: all that one metric has of one kind together."""
-    made = iter(replicate(c, [q for q in wanted if q.evaluate is not None]))
+    made = replicate(c, [q for q in wanted if q.evaluate is not None])[::-1]
     families: dict[tuple[str, str], list[tuple[Estimand, Replicated | None]]] = {}
     for estimand in wanted:
-        found = next(made) if estimand.evaluate is not None else None
+        found = made.pop() if estimand.evaluate is not None else None
         key = estimand.metric.name, estimand.slots.kind
         families.setdefault(key, []).append((estimand, found))
-    for parts in families.values():
-        yield from drawn_rows(c, parts)
+    for key in tuple(families):  # draws are let go once their rows are made
+        yield from drawn_rows(c, families.pop(key))
 
 
 def drawn_rows(
@@ -270,7 +341,36 @@ def drawn_rows(
     if not sum(len(estimand.slots) for estimand, _ in parts):
         return  # a column in which no example has a value has no levels
     for scope in ("model",) if c.one_pair else ("model", "method"):
-        yield build(c, joined([drawn_family(c, *part, scope) for part in parts]), scope)
+        family = joined([drawn_family(c, *part, scope) for part in parts])
+        yield build(c, undrawn(family) if c.crossed else family, scope)
+
+
+def undrawn(family: Family) -> Family:
+    """The values alone: whole clusters of two columns cannot be drawn again."""
+    assert family.status is not None
+    held = np.array([text == "ok" or FEW_CHANGED in text for text in family.status], dtype=bool)
+    nothing = np.full(len(family.n), np.nan)
+
+    def bare(estimate: Estimate | None) -> Estimate | None:
+        """Without limits at any level, so that a gate cannot tell."""
+        if estimate is None:
+            return None
+        p = None if estimate.p is None else nothing
+        return Estimate.closed(estimate.value, limits_where(nothing > 0, None), p)
+
+    compressed = bare(family.compressed)
+    assert compressed is not None
+    return replace(
+        family,
+        compressed=compressed,
+        baseline=bare(family.baseline),
+        shift=bare(family.shift),
+        excess=bare(family.excess),
+        status=np.where(held, f"not_estimable: {TWO_CLUSTERS}", family.status),
+        interval=None,
+        columns={name: nothing if name == "debiased" else values
+                 for name, values in family.columns.items()},
+    )  # fmt: skip
 
 
 # Classes in which the baseline makes no errors: CEV and SDE cannot use them, and must say so.
@@ -294,8 +394,7 @@ def without_baseline_errors(c: Comparison) -> list[LeftOut]:
     """Classes whose baseline FPR or FNR is 0, with shifts and tests as everywhere else."""
     if c.options.zero_baseline != "drop":
         return []
-    missed = rates(c, metric("fnr"), "class")
-    false = rates(c, metric("fpr"), "class")
+    missed, false = rates(c, [(metric("fnr"), "class"), (metric("fpr"), "class")])
     if missed is None or false is None:
         return []
     dropped = (missed.n > 0) & (false.n > 0) & ~kept_by_baseline(c)

@@ -557,12 +557,13 @@ def with_scores_only(c: Comparison) -> tuple[Comparison, int]:
     """The examples that every member scores and answers, and how many others were left out."""
     scores = c.cube.scores
     assert scores is not None
-    keep = np.asarray((c.cube.prediction >= 0).all(axis=1))
+    keep = np.asarray((c.cube.prediction >= 0).all(axis=1)) | (not c.cube.labelled)
     if scores.score is not None:
         keep = keep & np.isfinite(scores.score).all(axis=1)
     if scores.vector is not None:
         keep = keep & np.isfinite(scores.vector).all(axis=(1, 2))
-        keep = keep & np.isfinite(_of_the_prediction(c, scores)).all(axis=1)
+        if c.cube.labelled:  # without labels the probabilities alone are looked at
+            keep = keep & np.isfinite(_of_the_prediction(c, scores)).all(axis=1)
     left_out = int(c.cube.count[~keep].sum())
     if not left_out:
         return c, 0
@@ -591,7 +592,7 @@ def score_rows(c: Comparison) -> Iterator[Block]:
                 else linear_rates(c, entry, cell_outcomes(c, flags, kind), kind)
             )
             if family is not None:
-                for built in scopes(c, family, cell_outcomes(c, flags, kind)):
+                for built in scopes(c, [(family, cell_outcomes(c, flags, kind))]):
                     yield built.block
     statistics = list(score_statistics(c, p))
     for (name, kind), found in replicate_scores(c, statistics).items():

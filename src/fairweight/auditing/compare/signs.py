@@ -19,13 +19,14 @@ from scipy.special import ndtri
 from fairweight.auditing.counts.counts import sums
 from fairweight.auditing.counts.cube import Cube, pair_values
 from fairweight.auditing.counts.groupings import Grouping, groupings
+from fairweight.auditing.counts.outcome_sums import NORMAL_FROM, OutcomeSums
 from fairweight.auditing.intervals.excess import normal_z
+from fairweight.auditing.intervals.ratio import RatioSums
 from fairweight.base.types import Floats
 
 N_DRAWS = 4_000
 AT_ONCE = (16, 400)  # draws made together: few enough that they stay in the processor's cache
 CACHE = 800_000  # numbers
-NORMAL_FROM = 1_000  # weighted examples of one cell whose sum of signs is drawn as a normal number
 
 
 @dataclass(frozen=True)
@@ -48,6 +49,7 @@ class SignedUnits:
     amount: Floats  # weight that goes with one sign
     unit: NDArray[np.int64]
     copies: NDArray[np.int64]  # (units,): signs that are summed; 0: a normal number
+    number: Floats  # (units,): examples or clusters that it stands for
     variance: Floats  # (units,): of that sum
     clustered: bool
 
@@ -140,6 +142,7 @@ def units_of(
         amount=amount,
         unit=unit,
         copies=copies,
+        number=np.ones(n_units) if cube.unit is not None else count,
         variance=variance,
         clustered=cube.unit_is_cluster,
     )
@@ -153,64 +156,63 @@ def units_of_numbers(
     With R the ratios of a task, e = (num_c − R_c den_c) / mean den_c − (num_b − R_b den_b) / mean
     den_b and w the mean of both denominators, each over its mean, the change that goes with a sign
     is e + (R_c − R_b) w, and its weight w: centred at the shift of all it is e. A cell of more than
-    1,000 examples gets two normal numbers with the variances and the covariance of both sums.
+    1,000 examples, and every cell of a cube without rows, gets two normal numbers with the
+    variances and the covariance of both sums.
     """
+    assert cube.outcome is not None
     found = groupings(cube, grouping_names)
     names: tuple[str | None, ...] = cube.tasks or (None,)
     task = np.zeros(cube.n_cells, np.intp) if cube.task is None else cube.task.astype(np.intp)
-    num_b, num_c, den_b, den_c = pair_values(cube, baseline, variant)
-    count = cube.count.astype(np.float64)
-    size = len(names)
-
-    def of_task(values: Floats) -> Floats:
-        return sums(task, values * count, size)
-
-    with np.errstate(invalid="ignore", divide="ignore"):
-        n, total_b, total_c = of_task(np.ones(len(task))), of_task(den_b), of_task(den_c)
-        ratio_b, ratio_c = of_task(num_b) / total_b, of_task(num_c) / total_c
-        score = n[task] * (
-            (num_c - ratio_c[task] * den_c) / total_c[task]
-            - (num_b - ratio_b[task] * den_b) / total_b[task]
+    count, held = cube.count.astype(np.float64), cube.outcome.sums
+    if held is None:
+        change, weight = _scores(pair_values(cube, baseline, variant), task, count, len(names))
+        moved, amount = change * count, weight * count
+        squares = change**2 * count, change * weight * count, weight**2 * count
+    else:
+        moved, amount, squares = _summed_scores(
+            held, cube.member_indices(variant)[0], task, count, len(names)
         )
-        weight = n[task] * (den_b / total_b[task] + den_c / total_c[task]) / 2
-        change = score + (ratio_c - ratio_b)[task] * weight
-    change, weight = np.nan_to_num(change), np.nan_to_num(weight)
+        change, weight = moved / count, amount / count  # of cells whose examples are alike
     codes: list[NDArray[Any]] = [task, *(g.code for g in found)]
     if cube.unit is not None:
         entry, first = _alike([*codes, cube.unit])
         number = len(first)
         unit, n_units = cube.unit[first].astype(np.int64), len(cube.unit_names)
-        moved, amount = (sums(entry, v * count, number) for v in (change, weight))
+        moved, amount = (sums(entry, v, number) for v in (moved, amount))
         entries = moved, moved, amount, amount, sums(entry, count, number)
         copies, variance = np.ones(n_units, np.int64), np.ones(n_units)
+        number_of = variance
     else:
         cell, _ = _alike(codes)
         many = (sums(cell, count, int(cell.max()) + 1) > NORMAL_FROM)[cell]
+        if held is not None:
+            many = np.ones(cube.n_cells, bool) if held.alike is None else ~held.alike
         alone, large = np.flatnonzero(~many), np.unique(cell[many])
         where = np.searchsorted(large, cell[many])
         several = len(large)
 
         def summed(values: Floats) -> Floats:
-            return sums(where, (values * count)[many], several)
+            return sums(where, values[many], several)
 
-        xx, xw, ww = summed(change**2), summed(change * weight), summed(weight**2)
+        xx, xw, ww = (summed(values) for values in squares)
         with np.errstate(invalid="ignore", divide="ignore"):
-            root = np.sqrt(xx)
-            shared = np.where(xx > 0, xw / root, 0.0)
+            root = np.sqrt(np.maximum(xx, 0.0))
+            shared = np.where(root > 0, xw / root, 0.0)
         rest, zero = np.sqrt(np.maximum(ww - shared**2, 0.0)), np.zeros(several)
         start = np.flatnonzero(many)[np.unique(where, return_index=True)[1]]
         first = np.concatenate([alone, start, start])
         entries = (
             np.concatenate([change[alone], root, zero]),
-            np.concatenate([(change * count)[alone], summed(change), zero]),
+            np.concatenate([moved[alone], summed(moved), zero]),
             np.concatenate([weight[alone], shared, rest]),
-            np.concatenate([(weight * count)[alone], summed(weight), zero]),
-            np.concatenate([count[alone], summed(np.ones(len(count))), zero]),
+            np.concatenate([amount[alone], summed(amount), zero]),
+            np.concatenate([count[alone], summed(count), zero]),
         )
         unit = np.arange(len(first))
         normal = np.arange(len(first)) >= len(alone)
-        copies = np.where(normal, 0, entries[4]).astype(np.int64)
-        variance = np.where(normal, 1.0, entries[4])
+        number_of = entries[4]
+        copies = np.where(normal, 0, number_of).astype(np.int64)
+        variance = np.where(normal, 1.0, number_of)
     moved, moved_total, amount, total, number_in = entries
     return SignedUnits(
         tasks=names,
@@ -226,8 +228,66 @@ def units_of_numbers(
         amount=amount,
         unit=unit,
         copies=copies,
+        number=number_of,
         variance=variance,
         clustered=cube.unit_is_cluster,
+    )
+
+
+def _scores(
+    values: tuple[Floats, ...], task: NDArray[np.intp], count: Floats, size: int
+) -> tuple[Floats, Floats]:
+    """The change that goes with the sign of one example of each cell, and its weight."""
+    num_b, num_c, den_b, den_c = values
+
+    def of_task(of_cells: Floats) -> Floats:
+        return sums(task, of_cells * count, size)
+
+    with np.errstate(invalid="ignore", divide="ignore"):
+        n, total_b, total_c = of_task(np.ones(len(task))), of_task(den_b), of_task(den_c)
+        ratio_b, ratio_c = of_task(num_b) / total_b, of_task(num_c) / total_c
+        score = n[task] * (
+            (num_c - ratio_c[task] * den_c) / total_c[task]
+            - (num_b - ratio_b[task] * den_b) / total_b[task]
+        )
+        weight = n[task] * (den_b / total_b[task] + den_c / total_c[task]) / 2
+        change = score + (ratio_c - ratio_b)[task] * weight
+    return np.nan_to_num(change), np.nan_to_num(weight)
+
+
+def _summed_scores(
+    held: OutcomeSums, model: int, task: NDArray[np.intp], count: Floats, size: int
+) -> tuple[Floats, Floats, tuple[Floats, Floats, Floats]]:
+    """Sums over each cell's examples: change, weight, change², change × weight and weight².
+
+    Both are linear in the variables that the sums are of.
+    """
+    total, n = held.totals(model), sums(task, count, size)
+    base, grown = (sums(task, total[i], size) for i in (2, 3))
+    with np.errstate(invalid="ignore", divide="ignore"):
+        centre = sums(task, total[0] + held.centre * total[2], size) / base  # the ratio itself
+        centre = np.where(np.isfinite(centre), centre, 0.0)
+        about = held.recentred(centre[task])
+        total = about.totals(model)
+        num, more = (sums(task, total[i], size) for i in (0, 1))
+        ratio_b = num / base
+        ratio_c = (num + more - centre * grown) / (base + grown)
+        one, other = n / (base + grown), n / base
+        weight = np.stack([np.zeros(size), np.zeros(size), (one + other) / 2, one / 2])
+        score = np.stack([
+            one - other, one, ratio_b * other - ratio_c * one, -(ratio_c + centre) * one
+        ])  # fmt: skip
+        change = score + (ratio_c - ratio_b) * weight
+    change, weight = (np.where(np.isfinite(v), v, 0.0)[:, task] for v in (change, weight))
+    rows = RatioSums(count, count, about.all_products(model), count, count)
+    return (
+        (change * total).sum(axis=0),
+        (weight * total).sum(axis=0),
+        (
+            rows.product_of(change, change),
+            rows.product_of(change, weight),
+            rows.product_of(weight, weight),
+        ),
     )
 
 

@@ -112,8 +112,10 @@ def draw_signs(
     variants: Sequence[str],
     grouping_names: Sequence[str],
     options: Options,
-) -> Signs:
-    """Random signs of all families of an audit at once.
+) -> Signs | None:
+    """Random signs of all families of an audit at once; None where they are not defined.
+
+    An example that clusters bind in two ways would need the signs of both.
 
     Notes
     -----
@@ -123,7 +125,9 @@ def draw_signs(
     that are alike in everything share a binomial number of signs. Clusters get one sign each, for
     the sum of their scores.
     """
-    if cube.outcome is not None and cube.outcome.numerator is not None:
+    if cube.second_unit is not None:
+        return None
+    if cube.outcome is not None and not cube.outcome.role.binary:
         # Variant by variant: the same signs for examples, normal numbers of their own.
         parts = [
             _drawn(
@@ -218,7 +222,7 @@ class Rows:
         pairs, self.place = np.unique(key, return_inverse=True)
         self.place = self.place.reshape(-1)
         self.pair_unit, self.pair_row = pairs // self.n_rows, pairs % self.n_rows
-        self.n_units_in = sums(self.pair_row, units.copies[self.pair_unit], self.n_rows)
+        self.n_units_in = sums(self.pair_row, units.number[self.pair_unit], self.n_rows)
         if units.clustered:
             self.inside &= self.n_units_in >= MIN_CLUSTERS
         self.size = sums(self.place, np.tile(units.amount[at], self.times), len(pairs))
@@ -531,8 +535,8 @@ class MeanFamily:
             crossing: Floats = np.einsum("tr,ts,sr->r", factor, crossed, factor)
             return square + crossing
 
-        number = sums(row, units.copies[unit], size)
-        total = float(units.copies[np.unique(unit)].sum()) if len(unit) else 0.0
+        number = sums(row, units.number[unit], size)
+        total = float(units.number[np.unique(unit)].sum()) if len(unit) else 0.0
         with np.errstate(invalid="ignore", divide="ignore"):
             inflated = np.where(number > 1, number / (number - 1), np.nan)
             self.shift_error = np.sqrt(alone(residual) * inflated)

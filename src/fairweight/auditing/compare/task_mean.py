@@ -143,7 +143,7 @@ def task_mean_rows(
     why = np.array(["not_estimable: no mean over tasks"], dtype=object)
     place = slots_of(together, together.whole, "overall")
     for entry in metrics():
-        if entry.name not in present and entry.kind != "outcome":
+        if entry.name not in present and entry.kind != "outcome" and not entry.only_unlabelled:
             plain = replace(entry, aggregation="seeds_first")  # nothing is averaged here
             absent = Estimand(plain, place, sizes(together, together.whole), None, why)
             blocks += drawn_rows(together, [(absent, None)])
@@ -229,7 +229,7 @@ def _worst_shift(c: Comparison, accuracy: Drawn | None) -> list[Block]:
                 return np.fmin.reduce(low[:, usable], 1), np.fmin.reduce(high[:, usable], 1)
 
             known = bool(np.isfinite(limits(c.options.alpha)[0][0]))
-            why = c.pairing.reason
+            why = c.no_method
             reasons = [] if made.changed is None else made.changed.reasons()[usable].tolist()
             few = [reason for reason in reasons if reason is not None]
             if known and few:  # a level without limits may be the worst

@@ -30,7 +30,7 @@ from fairweight.auditing.compare.harm import (
 from fairweight.auditing.compare.outcome import outcome_power, outcome_rows
 from fairweight.auditing.compare.rows import (
     Built,
-    build,
+    build_all,
     left_out_notes,
     rate_rows,
     refused_if_harmed,
@@ -95,8 +95,7 @@ def compare(
     made.confirmatory = [r for r in rates if r.is_confirmatory]
     structured = metric(WORST_GROUP_SHIFT).of  # accuracy: who pays differently is asked of it
     by_group = [r for r in rates if r.key[0] == structured and r.family.slots.by == "group"]
-    made.blocks += [build(c, family, scope) for family, scope in flip_families(c)]
-    made.blocks += [build(c, family, scope) for family, scope in heterogeneity(c, by_group)]
+    made.blocks += build_all(c, (*flip_families(c), *heterogeneity(c, by_group)))
     every = [
         *estimands(c, training, filters=filters, fixed_side=fixed_side),
         *standardised_excess_shift(c),
@@ -120,12 +119,7 @@ def compare(
             f"FPR and selection rate by class of {c.variant} were left out: {c.cube.n_cells:,} "
             f"different examples × {len(c.classes):,} classes are too many for clusters or weights."
         )
-    for family, scope in (
-        *worst_shifts(c, by_group),
-        *concentrations(c),
-        *class_impacts(c),
-    ):
-        made.blocks.append(build(c, family, scope))
+    made.blocks += build_all(c, (*worst_shifts(c, by_group), *concentrations(c), *class_impacts(c)))
     made.power = power_table(c, [r for r in made.confirmatory if r.scope == "model"])
     made.concentration = concentration_table(c)
     made.group_error = group_error_table(c, [r.family for r in by_group if r.scope == "model"])
@@ -154,12 +148,11 @@ def _outcome(c: Comparison, made: Compared) -> Compared:
         for family, scope in heterogeneity(c, by_group)
         if family.metric.name == "heterogeneity"  # not within classes: there are none
     ]
-    made.blocks += [build(c, family, scope) for family, scope in tested]
+    made.blocks += build_all(c, tested)
     models = [r for r in made.confirmatory if r.scope == "model"]
     if outcome.role.binary:
         flips = [f for f in flip_families(c) if f[0].slots.kind != "class"]
-        for family, scope in (*flips, *concentrations(c)):
-            made.blocks.append(build(c, family, scope))
+        made.blocks += build_all(c, (*flips, *concentrations(c)))
         made.power = power_table(c, models)
         made.concentration = concentration_table(c)
     else:
@@ -171,9 +164,10 @@ def _outcome(c: Comparison, made: Compared) -> Compared:
 def _churn(c: Comparison, made: Compared) -> Compared:
     """Without labels: how often predictions changed, and no more. It is never called a loss."""
     made.columns = columns_of(c)
-    made.blocks += [
-        build(c, family, scope)
+    changed = [
+        (family, scope)
         for family, scope in flip_families(c)
         if family.metric.pairs == "changed" and family.slots.kind != "class"
     ]
+    made.blocks += build_all(c, changed)
     return made

@@ -20,7 +20,7 @@ SUPPRESSED = "(suppressed)"  # who lacks examples that a published cube does not
 
 def confusion(cube: Cube) -> pd.DataFrame:
     """Non-empty cells of every member's confusion matrix (weighted where there are weights)."""
-    parts = []
+    columns: dict[str, list[Any]] = {name: [] for name in schema.column_names("confusion")}
     for task in cube.tasks or (None,):
         part = cube.of_task(task)
         amount = part.amount
@@ -30,20 +30,14 @@ def confusion(cube: Cube) -> pd.DataFrame:
             answer = np.where(part.prediction[:, m] < 0, n_classes, part.prediction[:, m])
             key = part.label.astype(np.int64) * (n_classes + 1) + answer
             cells, place = np.unique(key, return_inverse=True)
-            parts.append(
-                pd.DataFrame(
-                    {
-                        "variant": member.variant,
-                        "seed": member.seed,
-                        "task": task,
-                        "label": names[cells // (n_classes + 1)],
-                        "prediction": names[cells % (n_classes + 1)],
-                        "count": sums(place.reshape(-1), amount, len(cells)),
-                    }
-                )
-            )
-    frame = pd.concat(parts, ignore_index=True)
-    return frame.astype({"task": object})
+            for name, value in (("variant", member.variant), ("seed", member.seed), ("task", task)):
+                columns[name].append(np.full(len(cells), value, dtype=object))
+            columns["label"].append(names[cells // (n_classes + 1)])
+            columns["prediction"].append(names[cells % (n_classes + 1)])
+            columns["count"].append(sums(place.reshape(-1), amount, len(cells)))
+    return schema.frame(
+        "confusion", {name: np.concatenate(parts) for name, parts in columns.items()}
+    )
 
 
 def data_table(
@@ -72,11 +66,9 @@ def data_table(
                         rows.append(("test", task, "group*class", level, cls, n, total))
     if train is not None:
         rows += _training_rows(train, grouping_names)
-    columns = ["split", "task", "by", "group", "class", "n", "share"]
     shares = [(*row, int(n), n / total if total else np.nan) for *row, n, total in rows]
-    return pd.DataFrame(shares, columns=columns).astype(
-        {"task": object, "group": object, "class": object}
-    )
+    columns = ("split", "task", "by", "group", "class", "n", "share")
+    return schema.frame("data", dict(zip(columns, zip(*shares, strict=True), strict=True)))
 
 
 def left_out_table(cube: Cube, grouping_names: Sequence[str]) -> pd.DataFrame:

@@ -1,9 +1,10 @@
 """The count cube: how many examples share groups, label and the predictions of every member.
 
 Sparse and additive. A cell is (task, groups, label, one prediction per member[, weight][, unit]
-[, scores]) with the number of examples in it; there are never more cells than rows. Cells stand in
-one canonical order, so the same data give the same cube, and the same random draws, whatever file,
-chunk or row order they came from.
+[, scores]) with the number of examples in it; there are never more cells than rows. Of outcomes
+that are numbers a cell has sums in place of predictions. Cells stand in one canonical order, so the
+same data give the same cube, and the same random draws, whatever file, chunk or row order they came
+from.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from fairweight.auditing.counts.outcome_sums import OutcomeSums, terms_of
 from fairweight.base.types import Floats
 from fairweight.errors import InputError
 from fairweight.tables.canonical import class_order
@@ -95,12 +97,33 @@ class OutcomeCells:
     """Outcomes in the place of labels and predictions: what they are, and those of every cell.
 
     Outcomes that are 0 or 1 are predictions, and the better of the two is every label: there are
-    no numbers. Else cells tell numerators and denominators apart, and predictions are all the same.
+    no numbers. Else predictions are all the same, and cells either tell numerators and denominators
+    apart, or hold sums over their examples (`summed`).
     """
 
     role: OutcomeRole
     numerator: Floats | None = None  # (cells, members), of one example
     denominator: Floats | None = None  # (cells, members); None: 1
+    sums: OutcomeSums | None = None
+
+    def select(self, keep: NDArray[np.bool_] | NDArray[np.intp]) -> OutcomeCells:
+        """The cells where `keep` is true, or at its positions."""
+        return OutcomeCells(
+            self.role,
+            None if self.numerator is None else self.numerator[keep],
+            None if self.denominator is None else self.denominator[keep],
+            None if self.sums is None else self.sums.select(keep),
+        )
+
+    def of_members(self, members: Sequence[int]) -> OutcomeCells:
+        """The models at these places."""
+        chosen = list(members)
+        return OutcomeCells(
+            self.role,
+            None if self.numerator is None else self.numerator[:, chosen],
+            None if self.denominator is None else self.denominator[:, chosen],
+            None if self.sums is None else self.sums.of_members(chosen),
+        )
 
 
 @dataclass(frozen=True)
@@ -115,7 +138,7 @@ class Cube:
     count: NDArray[np.int64]  # (cells,)
     n_examples: int
     task: Codes | None = None
-    weight: Floats | None = None  # weight of each single example in the cell
+    weight: Floats | None = None  # of each single example in the cell; beside sums their mean
     unit: NDArray[np.int64] | None = None  # cluster, or example where there are tasks
     unit_names: tuple[str, ...] = ()
     unit_is_cluster: bool = False
@@ -126,6 +149,8 @@ class Cube:
     ] = ()  # examples that are not in the cells, so that none can hide
     outcome: OutcomeCells | None = None  # None: classes
     labelled: bool = True  # else the label of every example is a constant that means nothing
+    second_unit: NDArray[np.int64] | None = None  # of examples that clusters bind in two ways
+    second_unit_names: tuple[str, ...] = ()
 
     @property
     def n_cells(self) -> int:
@@ -178,16 +203,9 @@ def select(cube: Cube, keep: NDArray[np.bool_] | NDArray[np.intp]) -> Cube:
             vector=None if scores.vector is None else scores.vector[keep],
             rank=None if scores.rank is None else scores.rank[keep],
         )
-    outcome = cube.outcome
-    if outcome is not None:
-        outcome = replace(
-            outcome,
-            numerator=None if outcome.numerator is None else outcome.numerator[keep],
-            denominator=None if outcome.denominator is None else outcome.denominator[keep],
-        )
     return replace(
         cube,
-        outcome=outcome,
+        outcome=None if cube.outcome is None else cube.outcome.select(keep),
         columns=tuple(replace(c, code=c.code[keep]) for c in cube.columns),
         label=cube.label[keep],
         prediction=cube.prediction[keep],
@@ -195,6 +213,7 @@ def select(cube: Cube, keep: NDArray[np.bool_] | NDArray[np.intp]) -> Cube:
         task=None if cube.task is None else cube.task[keep],
         weight=None if cube.weight is None else cube.weight[keep],
         unit=None if cube.unit is None else cube.unit[keep],
+        second_unit=None if cube.second_unit is None else cube.second_unit[keep],
         scores=scores,
     )
 
@@ -233,6 +252,28 @@ def compact(cube: Cube) -> Cube:
     so the cost is a few sorts of integers and no more memory than one column. Columns after the
     one that tells all cells apart (scores of many members) change neither cells nor order.
     """
+    first, place = _different(cube)
+    if len(first) == cube.n_cells:
+        return select(cube, first)
+    count = np.zeros(len(first), dtype=np.int64)
+    np.add.at(count, place, cube.count)
+    merged = replace(select(cube, first), count=count)
+    if cube.outcome is None or cube.outcome.sums is None:
+        return merged
+    held = replace(cube.outcome, sums=cube.outcome.sums.merged(place, first))
+    return replace(merged, outcome=held, weight=_mean_weight(cube, place, count))
+
+
+def _mean_weight(
+    cube: Cube, place: NDArray[np.integer[Any]], count: NDArray[np.int64]
+) -> Floats | None:
+    if cube.weight is None:
+        return None
+    return np.bincount(place, weights=cube.amount, minlength=len(count)) / np.maximum(count, 1)
+
+
+def _different(cube: Cube) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """The first of all cells that are alike, in the canonical order, and which each cell is."""
     folded = np.zeros(cube.n_cells, dtype=np.int64)
     size = 1
     for key in _keys(cube):
@@ -243,12 +284,8 @@ def compact(cube: Cube) -> Cube:
                 break
         folded = folded * width + key
         size *= width
-    _, first, inverse = np.unique(folded, return_index=True, return_inverse=True)
-    if len(first) == cube.n_cells:
-        return select(cube, first)
-    merged = np.zeros(len(first), dtype=np.int64)
-    np.add.at(merged, inverse.reshape(-1), cube.count)
-    return replace(select(cube, first), count=merged)
+    _, first, place = np.unique(folded, return_index=True, return_inverse=True)
+    return first, place.reshape(-1)
 
 
 def _keys(cube: Cube) -> Iterator[NDArray[np.int64]]:
@@ -260,8 +297,11 @@ def _keys(cube: Cube) -> Iterator[NDArray[np.int64]]:
     yield cube.label.astype(np.int64)
     for prediction in cube.prediction.T:
         yield prediction.astype(np.int64) + 1
-    if cube.unit is not None:
-        yield cube.unit.astype(np.int64)
+    for unit in (cube.unit, cube.second_unit):
+        if unit is not None:
+            yield unit.astype(np.int64)
+    if cube.outcome is not None and cube.outcome.sums is not None:
+        return  # nothing else tells cells of sums apart
     floats: list[Floats] = [] if cube.weight is None else [cube.weight]
     if cube.scores is not None:
         if cube.scores.score is not None:
@@ -295,6 +335,59 @@ def pair_values(
     return numerators[0], numerators[1], denominators[0], denominators[1]
 
 
+def summed(cube: Cube, baseline: str) -> Cube:
+    """The cube with sums in place of numbers: as many cells as groups (× clusters) at most.
+
+    Cubes without numbers stay as they are. So do populations: how members vary needs the number of
+    every member on every example. Examples with several tasks stay bound together.
+    """
+    held = cube.outcome
+    names = [member.variant for member in cube.members]
+    if held is None or held.numerator is None or len(set(names)) < len(names):
+        return cube
+    bound = cube.unit_is_cluster or cube.n_examples < cube.count.sum()
+    unit = cube.unit if bound else None
+    bare = replace(
+        cube,
+        weight=None,
+        unit=unit,
+        unit_names=cube.unit_names if bound else (),
+        outcome=OutcomeCells(held.role),
+    )
+    first, place = _different(bare)
+    first_model, count = names.index(baseline), cube.count.astype(np.float64)
+    ones = np.ones(cube.n_cells)
+    values = [
+        (held.numerator[:, m], ones if held.denominator is None else held.denominator[:, m])
+        for m in range(len(names))
+    ]
+    task = np.zeros(cube.n_cells, np.int64) if cube.task is None else cube.task
+    above, below = (np.bincount(task, v * cube.amount) for v in values[first_model])
+    with np.errstate(invalid="ignore", divide="ignore"):
+        centre = np.where(below > 0, above / below, 0.0)[task]
+    differ = held.denominator is not None and bool(np.ptp(held.denominator, axis=1).any())
+    shared = 3 if held.denominator is not None or cube.weight is not None else 2
+    sums = OutcomeSums.of_values(
+        baseline,
+        values,
+        first=first_model,
+        higher=held.role.better == Better.HIGHER,
+        terms=terms_of(4 if differ else shared, 3 if unit is None else 1),
+        centre=centre,
+        count=count,
+        weight=cube.weight,
+        place=place,
+        size=len(first),
+    )
+    merged = sums.count.astype(np.int64)
+    return replace(
+        select(bare, first),
+        count=merged,
+        weight=_mean_weight(cube, place, merged),
+        outcome=OutcomeCells(held.role, sums=sums),
+    )
+
+
 def of_positions(cube: Cube, name: str) -> Cube:
     """A cube whose labels are positions of answers: right or wrong, and the label as a group.
 
@@ -322,19 +415,24 @@ def of_positions(cube: Cube, name: str) -> Cube:
 
 
 def add(cubes: Sequence[Cube]) -> Cube:
-    """One cube of several parts of the data; the parts must hold different examples.
+    """One cube of several parts of the data; the parts must hold different examples."""
+    return cubes[0] if len(cubes) == 1 else compact(side_by_side(cubes))
 
-    Dictionaries are merged by name, never by position.
-    """
+
+def side_by_side(cubes: Sequence[Cube]) -> Cube:
+    """All cells of several cubes, equal ones too; dictionaries are merged by name."""
     first = cubes[0]
-    if len(cubes) == 1:
-        return first
+    sums = [c.outcome.sums for c in cubes if c.outcome is not None and c.outcome.sums is not None]
+    if sums:  # cubes of numbers become sums as well
+        cubes = [summed(cube, sums[0].baseline) for cube in cubes]
+        first = cubes[0]
     for other in cubes[1:]:
         for what, mine, theirs in (
             ("members", first.members, other.members),
             ("group columns", [c.name for c in first.columns], [c.name for c in other.columns]),
             ("weights", first.weight is None, other.weight is None),
             ("clusters", first.unit is None, other.unit is None),
+            ("second clusters", first.second_unit is None, other.second_unit is None),
             ("tasks", first.task is None, other.task is None),
             ("outcomes", _role(first), _role(other)),
         ):
@@ -349,6 +447,7 @@ def add(cubes: Sequence[Cube]) -> Cube:
     )
     tasks = class_order(name for cube in cubes for name in cube.tasks)
     unit_names = unit_order(name for cube in cubes for name in cube.unit_names)
+    second_names = unit_order(name for cube in cubes for name in cube.second_unit_names)
 
     def recode(
         names: Sequence[str | None], to: dict[str | None, int], code: NDArray[np.integer]
@@ -369,34 +468,39 @@ def add(cubes: Sequence[Cube]) -> Cube:
     to_class: dict[str | None, int] = {name: i for i, name in enumerate(labels + others)}
     to_task: dict[str | None, int] = {name: i for i, name in enumerate(tasks)}
     to_unit: dict[str | None, int] = {name: i for i, name in enumerate(unit_names)}
-    return compact(
-        replace(
-            first,
-            label_classes=labels,
-            other_classes=others,
-            columns=tuple(columns),
-            tasks=tasks,
-            label=np.concatenate([recode(c.classes, to_class, c.label) for c in cubes]),
-            prediction=np.concatenate([recode(c.classes, to_class, c.prediction) for c in cubes]),
-            count=np.concatenate([c.count for c in cubes]),
-            n_examples=sum(c.n_examples for c in cubes),
-            task=None
-            if first.task is None
-            else np.concatenate([recode(c.tasks, to_task, _codes(c.task)) for c in cubes]),
-            weight=None
-            if first.weight is None
-            else np.concatenate([c.weight for c in cubes if c.weight is not None]),
-            unit=None
-            if first.unit is None
-            else np.concatenate(
-                [recode(c.unit_names, to_unit, _codes(c.unit)) for c in cubes]
-            ).astype(np.int64),
-            unit_names=unit_names,
-            scores=None,
-            outcome=_joined([c.outcome for c in cubes if c.outcome is not None]),
-            notes=tuple(dict.fromkeys(note for c in cubes for note in c.notes)),
-            left_out=tuple(part for c in cubes for part in c.left_out),
-        )
+    to_second: dict[str | None, int] = {name: i for i, name in enumerate(second_names)}
+    return replace(
+        first,
+        label_classes=labels,
+        other_classes=others,
+        columns=tuple(columns),
+        tasks=tasks,
+        label=np.concatenate([recode(c.classes, to_class, c.label) for c in cubes]),
+        prediction=np.concatenate([recode(c.classes, to_class, c.prediction) for c in cubes]),
+        count=np.concatenate([c.count for c in cubes]),
+        n_examples=sum(c.n_examples for c in cubes),
+        task=None
+        if first.task is None
+        else np.concatenate([recode(c.tasks, to_task, _codes(c.task)) for c in cubes]),
+        weight=None
+        if first.weight is None
+        else np.concatenate([c.weight for c in cubes if c.weight is not None]),
+        unit=None
+        if first.unit is None
+        else np.concatenate([recode(c.unit_names, to_unit, _codes(c.unit)) for c in cubes]).astype(
+            np.int64
+        ),
+        unit_names=unit_names,
+        second_unit=None
+        if first.second_unit is None
+        else np.concatenate(
+            [recode(c.second_unit_names, to_second, _codes(c.second_unit)) for c in cubes]
+        ).astype(np.int64),
+        second_unit_names=second_names,
+        scores=None,
+        outcome=_joined([c.outcome for c in cubes if c.outcome is not None]),
+        notes=tuple(dict.fromkeys(note for c in cubes for note in c.notes)),
+        left_out=tuple(part for c in cubes for part in c.left_out),
     )
 
 
@@ -419,8 +523,12 @@ def _joined(parts: Sequence[OutcomeCells]) -> OutcomeCells | None:
             return None
         return np.concatenate([getattr(part, name) for part in parts])
 
+    sums = [part.sums for part in parts if part.sums is not None]
     return OutcomeCells(
-        replace(first.role, shared=shared), stacked("numerator"), stacked("denominator")
+        replace(first.role, shared=shared),
+        stacked("numerator"),
+        stacked("denominator"),
+        OutcomeSums.joined(sums) if sums else None,
     )
 
 

@@ -24,10 +24,13 @@ from fairweight.auditing.counts.cube import (
     add,
     compact,
     digest,
+    summed,
     unit_order,
     with_own_classes,
 )
+from fairweight.auditing.counts.outcome_sums import PER_MODEL, OutcomeSums, term_name
 from fairweight.auditing.document import Fields, outcome_of
+from fairweight.auditing.intervals.ratio import EXPONENTS
 from fairweight.base.files import atomic_file
 from fairweight.base.types import Floats
 from fairweight.errors import InputError
@@ -61,8 +64,13 @@ def write_cube(
     alone, but units keep their order, so an audit of it draws the same ones.
 
     Columns: `task`, `group:<name>`, `label`, `prediction:<i>` (in the order of the members in the
-    metadata), `weight`, `unit`, `outcome:<i>` and `denominator:<i>` of numbers, `count`.
+    metadata), `weight`, `unit`, `second_unit`, `count`. Of outcomes that are numbers also sums over
+    a cell's examples (`auditing/counts/outcome_sums.py`): `centre`, `den` and, of every compressed
+    model, `sum:<i>:num`, `sum:<i>:num*num_change`, ..., `better:<i>`, `worse:<i>`, `changed:<i>`,
+    `gains:<i>`, `losses:<i>`, `largest_loss:<i>`; of populations, which need every number,
+    `outcome:<i>` and `denominator:<i>`.
     """
+    cube = compact(summed(cube, baseline))
     keep = cube.count >= suppress
 
     def texts(names: Sequence[str | None], codes: NDArray[np.integer]) -> Any:
@@ -80,19 +88,27 @@ def write_cube(
         columns[f"prediction:{m}"] = texts(cube.classes, cube.prediction[:, m])
     if cube.weight is not None:
         columns["weight"] = cube.weight
-    if cube.unit is not None:
-        names: Sequence[str] = cube.unit_names
+    for column_name, unit, names in (
+        ("unit", cube.unit, cube.unit_names),
+        ("second_unit", cube.second_unit, cube.second_unit_names),
+    ):
+        if unit is None:
+            continue
+        written: Sequence[str] = names
         if units == "names":
-            names = [digest(n, key) for n in cube.unit_names]
+            written = [digest(n, key) for n in names]
         elif units == "numbers":  # in the form of digests: `unit_order` leaves them as they are
-            names = [f"{i:0{HEX}x}" for i in range(len(cube.unit_names))]
-        columns["unit"] = texts(names, cube.unit)
+            first = "f" if column_name == "second_unit" else "0"  # no name stands in both columns
+            written = [f"{first}{i:0{HEX - 1}x}" for i in range(len(names))]
+        columns[column_name] = texts(written, unit)
     if cube.outcome is not None:
         for name, values in (
             ("outcome", cube.outcome.numerator), ("denominator", cube.outcome.denominator)
         ):  # fmt: skip
             if values is not None:
                 columns |= {f"{name}:{m}": values[:, m] for m in range(len(cube.members))}
+        if cube.outcome.sums is not None:
+            columns |= _sums_columns(cube.outcome.sums, cube)
     columns["count"] = cube.count
     table = pa.table(columns)
     if not keep.all():
@@ -123,6 +139,19 @@ def write_cube(
     with atomic_file(Path(path), "wb") as file:
         parquet.write_table(table.replace_schema_metadata({KEY: json.dumps(meta)}), file)
     return away
+
+
+def _sums_columns(sums: OutcomeSums, cube: Cube) -> dict[str, Any]:
+    """The sums of every compressed model; what follows from other columns is left out."""
+    columns: dict[str, Any] = {"centre": sums.centre, "den": sums.den}
+    for m, member in enumerate(cube.members):
+        if member.variant == sums.baseline:
+            continue
+        for t, exponents in enumerate(sums.terms):
+            columns[f"sum:{m}:{term_name(exponents)}"] = sums.products[:, m, t]
+        columns |= {f"{name}:{m}": getattr(sums, name)[:, m] for name in PER_MODEL
+                    if name != "changed_weight" or cube.weight is not None}  # fmt: skip
+    return columns
 
 
 def read_cubes(paths: Sequence[str | Path]) -> tuple[Cube, str, tuple[str, ...]]:
@@ -168,12 +197,12 @@ def _read(path: Path) -> tuple[Cube, str, tuple[str, ...], bool]:
         if len(set(members)) < len(members) or (clustered and "unit" not in table.column_names):
             raise ValueError("members or units are not those of the cube")
         # The types that `write_cube` gives; an error of Arrow's where a column cannot have them.
-        kinds = {"count": pa.float64(), "weight": pa.float64()}
-        numeric = ("outcome:", "denominator:")
+        kinds = {name: pa.float64() for name in ("count", "weight", "centre", "den")}
+        numeric = ("outcome:", "denominator:", "sum:", *(f"{name}:" for name in PER_MODEL))
         kinds |= {n: pa.float64() for n in table.column_names if n.startswith(numeric)}
         columns = [table.column(n).cast(kinds.get(n, pa.string())) for n in table.column_names]
-        numbers = None if outcome is None else _outcomes(table, outcome, len(members))
         table = pa.table(columns, names=table.column_names)
+        numbers = None if outcome is None else _outcomes(table, outcome, members, baseline)
         coded = {name: _codes(table, name) for name in answers}
         counts = table.column("count").to_numpy()
     except (OSError, KeyError, TypeError, ValueError, pa.ArrowException) as error:
@@ -191,7 +220,7 @@ def _read(path: Path) -> tuple[Cube, str, tuple[str, ...], bool]:
             f"The cube '{path}' has counts that are negative or not whole; count the data again."
         )
     count = counts.astype(np.int64)
-    for name in ("label", "task", "unit", "weight"):
+    for name in ("label", "task", "unit", "second_unit", "weight"):
         if name in table.column_names and table.column(name).null_count:
             raise InputError(f"The cube '{path}' has cells without a {name}; count the data again.")
     if "weight" in table.column_names:
@@ -218,6 +247,7 @@ def _read(path: Path) -> tuple[Cube, str, tuple[str, ...], bool]:
     ]
     task, tasks = _optional(table, "task")
     unit, unit_names = _optional(table, "unit", unit_order)
+    second, second_names = _optional(table, "second_unit", unit_order)
     cube = Cube(
         members=members,
         label_classes=classes,
@@ -233,6 +263,8 @@ def _read(path: Path) -> tuple[Cube, str, tuple[str, ...], bool]:
         unit=None if unit is None else unit.astype(np.int64),
         unit_names=unit_names,
         unit_is_cluster=clustered,
+        second_unit=None if second is None else second.astype(np.int64),
+        second_unit_names=second_names,
         notes=notes,
         left_out=left_out,
         outcome=numbers,
@@ -247,19 +279,49 @@ def _read(path: Path) -> tuple[Cube, str, tuple[str, ...], bool]:
     return compact(with_own_classes(cube)), baseline, named, alone
 
 
-def _outcomes(table: pa.Table, role: OutcomeRole, members: int) -> OutcomeCells:
-    """The numbers of every cell; an error where there are some that cannot be computed with."""
+def _outcomes(
+    table: pa.Table, role: OutcomeRole, members: Sequence[CubeMember], baseline: str
+) -> OutcomeCells:
+    """Numbers or sums of every cell; an error where there are some that cannot be computed with."""
     if role.binary:
         return OutcomeCells(role)
 
-    def stacked(name: str) -> Floats:
-        made = np.stack([table.column(f"{name}:{m}").to_numpy() for m in range(members)], axis=1)
-        if not np.isfinite(made).all() or (name == "denominator" and (made < 0).any()):
-            raise ValueError(f"{name}s that are no numbers")
+    def numbers(name: str, least: float = -np.inf) -> Floats:
+        made: Floats = table.column(name).to_numpy()
+        if not np.isfinite(made).all() or (made < least).any():
+            raise ValueError(f"{name} has what is no number")
         return made
 
-    sizes = None if role.denominator is None else stacked("denominator")
-    return OutcomeCells(role, stacked("outcome"), sizes)
+    def of_members(name: str, least: float = -np.inf) -> Floats:
+        return np.stack([numbers(f"{name}:{m}", least) for m in range(len(members))], axis=1)
+
+    if "centre" not in table.column_names:
+        sizes = None if role.denominator is None else of_members("denominator", 0.0)
+        return OutcomeCells(role, of_members("outcome"), sizes)
+    compressed = [m for m, member in enumerate(members) if member.variant != baseline]
+    held = {name.split(":", 2)[2] for name in table.column_names if name.startswith("sum:")}
+    terms = tuple(e for e in EXPONENTS if term_name(e) in held)
+    count, plain = numbers("count"), "weight" not in table.column_names
+    products = np.zeros((len(count), len(members), len(terms)))
+    made: dict[str, Any] = {name: np.zeros((len(count), len(members))) for name in PER_MODEL}
+    for m in compressed:
+        for t, exponents in enumerate(terms):
+            products[:, m, t] = numbers(f"sum:{m}:{term_name(exponents)}")
+        for name in PER_MODEL:
+            source = "changed" if name == "changed_weight" and plain else name
+            made[name][:, m] = numbers(f"{source}:{m}", 0.0)
+        if (made["changed"][:, m] > count).any() or (1, 0, 0, 0) not in terms:
+            raise ValueError("sums are not those of the cells")
+    of_baseline = [m for m in range(len(members)) if m not in compressed]
+    for t, exponents in enumerate(terms):  # the same in every model, where nothing changes
+        if not exponents[1] and not exponents[3]:
+            products[:, of_baseline, t] = products[:, compressed[:1], t]
+    return OutcomeCells(
+        role,
+        sums=OutcomeSums(
+            baseline, terms, numbers("centre"), count, numbers("den", 0.0), products, **made
+        ),
+    )
 
 
 def _left_out(held: dict[str, Any]) -> LeftOutExamples:

@@ -24,13 +24,17 @@ from fairweight.auditing.counts.cube import (
     OutcomeCells,
     Scores,
     compact,
+    side_by_side,
     unit_order,
     with_own_classes,
 )
+from fairweight.auditing.counts.outcome_sums import NORMAL_FROM, PER_MODEL, OutcomeSums, terms_of
+from fairweight.auditing.intervals.ratio import Exponents
 from fairweight.base.types import Floats
 from fairweight.errors import InputError
 from fairweight.tables.canonical import canonical, class_order
 from fairweight.tables.connection import one_row, quote
+from fairweight.tables.spec import Better
 
 if TYPE_CHECKING:
     from fairweight.tables.align import Aligned
@@ -81,6 +85,8 @@ def vector_classes(vector: Floats, aligned: Aligned, labels: tuple[str, ...]) ->
     """The class of each entry of a score vector: as named, or the labels in their order."""
     length = vector.shape[2]
     named = aligned.score_classes
+    if not aligned.has_label:  # nothing needs to be found by its name
+        return named or tuple(map(str, range(length)))
     if named is None:
         if length != len(labels):
             raise InputError(
@@ -125,7 +131,15 @@ SCORE_BINS = 2**16
 
 
 def count(aligned: Aligned, *, scores: bool = False) -> Cube:
-    """The cube of an aligned view; with `scores`, cells also tell scores and ranks apart."""
+    """The cube of an aligned view; with `scores`, cells also tell scores and ranks apart.
+
+    Of many numbers cells of more than 1,000 examples are summed where they are; the others hold
+    single examples.
+    """
+    if aligned.n_rows >= SUMMED_FROM and not scores:
+        made = _summed_there(aligned)
+        if made is not None:
+            return made
     keys = [f"g{i}" for i in range(len(aligned.group_columns))]
     keys += ["label", *(member.prediction for member in aligned.members)]
     if aligned.has_task:
@@ -135,6 +149,8 @@ def count(aligned: Aligned, *, scores: bool = False) -> Cube:
     unit = "cluster" if aligned.has_cluster else "example_id" if aligned.has_task else None
     if unit:
         keys.append(unit)
+    if aligned.has_second_cluster:
+        keys.append("second_cluster")
     keys += [m.denominator for m in aligned.members if m.denominator]
     selected = [f'"{key}"' for key in keys]
     bins: int | None = None
@@ -162,13 +178,180 @@ def count(aligned: Aligned, *, scores: bool = False) -> Cube:
     return _from_arrow(table, aligned, unit=unit, bins=bins, scores=scores)
 
 
+SUMMED_FROM = 200_000  # rows of numbers from which they are summed by SQL
+MOST_SINGLE = 1_000_000  # examples in smaller cells; of more their numbers are counted
+
+
+def _summed_there(aligned: Aligned) -> Cube | None:
+    """Sums by SQL, and the examples of small cells as cells of their own.
+
+    The last digit of a sum depends on how DuckDB shares out rows. None where there are no numbers,
+    several members of a variant, or so many small cells that they are nearly all examples.
+    """
+    role, members = aligned.outcome, aligned.members
+    variants = {member.variant for member in members}
+    if role is None or role.binary or len(variants) < len(members):
+        return None
+    copies = 'CAST("count" AS DOUBLE)' if aligned.has_count else "1.0::DOUBLE"
+    view = quote(aligned.view)
+    connection = aligned.connection
+    total = float(one_row(connection, f"SELECT sum({copies}) FROM {view}")[0])
+    unit = "cluster" if aligned.has_cluster else None
+    if aligned.has_task and unit is None and aligned.n_examples < total:
+        unit = "example_id"  # with all its tasks
+    keys = [f"g{i}" for i in range(len(aligned.group_columns))] + ["label"]
+    keys += ["task"] if aligned.has_task else []
+    keys += [unit] if unit else []
+    keys += ["second_cluster"] if aligned.has_second_cluster else []
+    listed = ", ".join(quote(key) for key in keys)
+    sized = all(member.denominator for member in members)
+    weight = "weight" if aligned.has_weight else "1.0::DOUBLE"
+
+    def denominator(place: int) -> str:
+        return quote(str(members[place].denominator)) if sized else "1.0::DOUBLE"
+
+    # The baseline's ratio of every task: what its numerators are taken about.
+    first, task = quote(members[0].prediction), "task" if aligned.has_task else "NULL"
+    connection.execute(
+        f"CREATE OR REPLACE TEMP TABLE fw_centre AS SELECT {task} AS of_task, "
+        f"coalesce(sum({first} * {weight} * {copies}) / "
+        f"nullif(sum({denominator(0)} * {weight} * {copies}), 0), 0.0) AS centre "
+        f"FROM {view} GROUP BY ALL"
+    )
+    higher = role.better == Better.HIGHER
+    compressed = range(1, len(members))
+    terms = terms_of(
+        4 if sized and not role.shared else 3 if sized or aligned.has_weight else 2,
+        1 if unit else 3,
+    )
+    values = [
+        f"({first} - centre * {denominator(0)}) * {weight} AS num",
+        f"{denominator(0)} * {weight} AS den",
+        f"{copies} AS k", f"{weight} AS w", f"{denominator(0)} AS den_b", "centre",
+    ]  # fmt: skip
+    asked = {
+        "n": "CAST(sum(k) AS BIGINT)", "w_all": "sum(w * k)", "den_b": "sum(den_b * k)",
+        "centre": "any_value(centre)",
+    }  # fmt: skip
+    for m in compressed:
+        own, of_own = quote(members[m].prediction), denominator(m)
+        gain = f"({own} - {first})" if higher else f"({first} - {own})"
+        ratio = f"{own} * {denominator(0)} - {first} * {of_own}"
+        ratio = ratio if higher else f"-({ratio})"
+        values += [
+            f"({own} - {first}) * {weight} AS num_change_{m}",
+            f"({of_own} - {denominator(0)}) * {weight} AS den_change_{m}",
+            f"{gain} AS gain_{m}",
+            f"CASE WHEN {of_own} = {denominator(0)} THEN {gain} ELSE {ratio} END AS improved_{m}",
+            f"({own} <> {first} OR {of_own} <> {denominator(0)}) AS moved_{m}",
+        ]
+        names = ("num", f"num_change_{m}", "den", f"den_change_{m}")
+        for t, exponents in enumerate(terms):
+            factors = [n for n, times in zip(names, exponents, strict=True) for _ in range(times)]
+            asked[f"t{t}_{m}"] = f"sum({' * '.join(factors)} * k)"
+        for name, sql in (
+            ("better", f"sum(CASE WHEN improved_{m} > 0 THEN k ELSE 0 END)"),
+            ("worse", f"sum(CASE WHEN improved_{m} < 0 THEN k ELSE 0 END)"),
+            ("changed", f"sum(CASE WHEN moved_{m} THEN k ELSE 0 END)"),
+            ("changed_weight", f"sum(CASE WHEN moved_{m} THEN k * w ELSE 0 END)"),
+            ("gains", f"sum(greatest(gain_{m}, 0) * k)"),
+            ("losses", f"sum(greatest(-gain_{m}, 0) * k)"),
+            ("largest_loss", f"max(greatest(-gain_{m}, 0))"),
+        ):
+            asked[f"{name}_{m}"] = sql
+    source = f"{view} JOIN fw_centre ON {task} IS NOT DISTINCT FROM of_task"
+    chosen = ", ".join(f"{sql} AS {name}" for name, sql in asked.items())
+    connection.execute(
+        f"CREATE OR REPLACE TEMP TABLE fw_cells AS SELECT {listed}, {chosen} FROM "
+        f"(SELECT {listed}, {', '.join(values)} FROM {source}) GROUP BY {listed}"
+    )
+    least = 0 if unit else NORMAL_FROM
+    cells, single = one_row(
+        connection, f"SELECT count(*), coalesce(sum(n) FILTER (n <= {least}), 0) FROM fw_cells"
+    )
+    if single > MOST_SINGLE or not cells:
+        return None
+    parts = []
+    if single:
+        on = " AND ".join(f"rows.{quote(k)} IS NOT DISTINCT FROM few.{quote(k)}" for k in keys)
+        taken = [*keys, *(m.prediction for m in members)]
+        taken += [str(m.denominator) for m in members if sized]
+        taken += ["weight"] if aligned.has_weight else []
+        taken_from = ", ".join(f"rows.{quote(name)}" for name in taken)
+        number = 'CAST(sum(rows."count") AS BIGINT)' if aligned.has_count else "count(*)"
+        table = connection.sql(
+            f"SELECT {taken_from}, {number} AS n FROM {view} AS rows "
+            f"JOIN (FROM fw_cells WHERE n <= {least}) AS few ON {on} GROUP BY ALL"
+        ).to_arrow_table()
+        centres = dict(connection.execute("FROM fw_centre").fetchall())
+        counted = _from_arrow(table, aligned, unit=None, bins=None, scores=False)
+        parts.append(_alike(counted, centres, terms))
+    large = connection.sql(f"FROM fw_cells WHERE n > {least}").to_arrow_table()
+    if large.num_rows:
+        shape = (large.num_rows, len(members))
+        products = np.zeros((*shape, len(terms)))
+        made: dict[str, Any] = {name: np.zeros(shape) for name in PER_MODEL}
+        for m in compressed:
+            for t in range(len(terms)):
+                products[:, m, t] = numbers(large, f"t{t}_{m}")
+            for name in PER_MODEL:
+                made[name][:, m] = numbers(large, f"{name}_{m}")
+        for t, exponents in enumerate(terms):
+            if not exponents[1] and not exponents[3]:
+                products[:, 0, t] = products[:, 1, t]
+        held = OutcomeSums(
+            aligned.baseline, terms, numbers(large, "centre"), numbers(large, "n"),
+            numbers(large, "den_b"), products, **made,
+        )  # fmt: skip
+        if aligned.has_weight:
+            each = compute.divide(large.column("w_all"), large.column("n").cast(pa.float64()))
+            large = large.append_column("weight", each)
+        parts.append(_from_arrow(large, aligned, unit=unit, bins=None, scores=False, sums=held))
+    whole = side_by_side(parts) if len(parts) > 1 else parts[0]
+    return replace(whole, n_examples=aligned.n_examples, left_out=parts[0].left_out)
+
+
+def _alike(cube: Cube, centres: dict[Any, float], terms: tuple[Exponents, ...]) -> Cube:
+    """Numbers as sums, every cell for itself: its examples are alike."""
+    assert cube.outcome is not None
+    assert cube.outcome.numerator is not None
+    sizes, n_cells = cube.outcome.denominator, cube.n_cells
+    centre = np.full(n_cells, next(iter(centres.values())))
+    if cube.task is not None:
+        named = {canonical(task): value for task, value in centres.items()}
+        centre = np.array([named[task] for task in cube.tasks])[cube.task]
+    held = OutcomeSums.of_values(
+        cube.members[0].variant,
+        [
+            (cube.outcome.numerator[:, m], np.ones(n_cells) if sizes is None else sizes[:, m])
+            for m in range(len(cube.members))
+        ],
+        first=0,
+        higher=cube.outcome.role.better == Better.HIGHER,
+        terms=terms,
+        centre=centre,
+        count=cube.count.astype(np.float64),
+        weight=cube.weight,
+        place=np.arange(n_cells),
+        size=n_cells,
+    )
+    sums = replace(held, alike=np.ones(n_cells, dtype=bool))
+    return replace(cube, outcome=OutcomeCells(cube.outcome.role, sums=sums))
+
+
 def has_scores(aligned: Aligned) -> bool:
     """Whether any member brings scores, score vectors or label ranks."""
     return any(m.score or m.scores or m.label_rank for m in aligned.members)
 
 
 def _from_arrow(
-    table: pa.Table, aligned: Aligned, *, unit: str | None, bins: int | None, scores: bool
+    table: pa.Table,
+    aligned: Aligned,
+    *,
+    unit: str | None,
+    bins: int | None,
+    scores: bool,
+    sums: OutcomeSums | None = None,
 ) -> Cube:
     answers = ["label", *(member.prediction for member in aligned.members)]
     numeric = aligned.outcome is not None and not aligned.outcome.binary
@@ -206,18 +389,10 @@ def _from_arrow(
             )
         tasks = class_order(v for v in values if v is not None)
         task = np.array([tasks.index(str(v)) for v in values], dtype=np.int32)[code]
-    unit_code: NDArray[np.int64] | None = None
-    unit_names: tuple[str, ...] = ()
-    if unit:
-        values, code = encode(table, unit)
-        if any(v is None for v in values):
-            raise InputError(
-                f"Some rows have no value in the cluster column '{unit}'. Fill them in, or give "
-                "every lone example a cluster of its own."
-            )
-        unit_names = unit_order(v for v in values if v is not None)
-        at_unit = {name: i for i, name in enumerate(unit_names)}
-        unit_code = np.array([at_unit[str(v)] for v in values], dtype=np.int64)[code]
+    unit_code, unit_names = (None, ()) if unit is None else _units(table, unit)
+    second_code, second_names = (
+        _units(table, "second_cluster") if aligned.has_second_cluster else (None, ())
+    )
     labels = class_order(v for v in label_values if v is not None)
     held: Scores | None = None
     if scores:
@@ -249,8 +424,10 @@ def _from_arrow(
         unit=unit_code,
         unit_names=unit_names,
         unit_is_cluster=aligned.has_cluster,
+        second_unit=second_code,
+        second_unit_names=second_names,
         scores=held,
-        outcome=None if aligned.outcome is None else _outcomes(table, aligned, numeric),
+        outcome=None if aligned.outcome is None else _outcomes(table, aligned, numeric, sums),
         labelled=aligned.has_label or aligned.outcome is not None,
         left_out=tuple(
             replace(part, label=canonical(part.label, truth_as_number={*labels} <= {"0", "1"}))
@@ -260,10 +437,25 @@ def _from_arrow(
     return compact(with_own_classes(cube))
 
 
-def _outcomes(table: pa.Table, aligned: Aligned, numeric: bool) -> OutcomeCells:
+def _units(table: pa.Table, name: str) -> tuple[NDArray[np.int64] | None, tuple[str, ...]]:
+    """The unit of every row, and the units' names in their order."""
+    values, code = encode(table, name)
+    if any(v is None for v in values):
+        raise InputError(
+            f"Some rows have no value in the cluster column '{name}'. Fill them in, or give "
+            "every lone example a cluster of its own."
+        )
+    names = unit_order(v for v in values if v is not None)
+    at = {value: i for i, value in enumerate(names)}
+    return np.array([at[str(v)] for v in values], dtype=np.int64)[code], names
+
+
+def _outcomes(
+    table: pa.Table, aligned: Aligned, numeric: bool, sums: OutcomeSums | None
+) -> OutcomeCells:
     assert aligned.outcome is not None
-    if not numeric:
-        return OutcomeCells(aligned.outcome)
+    if not numeric or sums is not None:
+        return OutcomeCells(aligned.outcome, sums=sums)
     sizes = [m.denominator for m in aligned.members]
     return OutcomeCells(
         aligned.outcome,

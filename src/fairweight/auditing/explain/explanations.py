@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike
 
 from fairweight.auditing.exemplars.enrichment import enrichment
 from fairweight.auditing.exemplars.exemplars import find, stacked
+from fairweight.auditing.exemplars.largest_losses import largest_losses
 from fairweight.auditing.exemplars.risk import risk
 from fairweight.auditing.explain.attributes import (
     attribute_values,
@@ -34,6 +35,7 @@ from fairweight.data.dataset import Images
 from fairweight.errors import InputError, UnknownNameError
 
 PARTS = ("exemplars", "slices", "properties", "individuals", "classes", "similarity")
+OF_NUMBERS = ("exemplars", "slices")  # what numbers in the place of predictions allow
 
 
 @dataclass(frozen=True)
@@ -102,6 +104,8 @@ def explained(
 ) -> AuditResult:
     """The result with the requested tables and their notes."""
     made = _Tables()
+    if any(answers.outcome is not None for answers in tasks):
+        asked = _of_numbers(asked, tasks[0], made)
     parts = [part for part in _LOOK if part in asked.parts]
     steps = len(parts) * len(tasks)
     per_task = replace(asked, gallery=max(1, asked.gallery // max(1, len(tasks))))
@@ -112,7 +116,7 @@ def explained(
         for place, part in enumerate(parts):
             progress(f"looking for {part}", number * len(parts) + place, steps)
             _LOOK[part](answers, per_task, properties, made)
-    if len(tasks) > 1:
+    if len(tasks) > 1 and tasks[0].outcome is None:
         # What can only be said of several attributes together.
         made.add("bias_regression", bias_regression(result.results))
         interrelation = None
@@ -137,9 +141,26 @@ def explained(
     )
 
 
+def _of_numbers(asked: ExplainRequest, answers: Answers, made: _Tables) -> ExplainRequest:
+    """The request with the parts that do not ask which predictions are right."""
+    kept = tuple(part for part in asked.parts if part in OF_NUMBERS)
+    left = [part for part in asked.parts if part not in OF_NUMBERS]
+    if left and answers.outcome is not None:
+        made.notes.append(
+            f"Not looked at: {', '.join(left)}, which ask which predictions are right, and "
+            f"'{answers.outcome.name}' is a number."
+        )
+    return replace(asked, parts=kept)
+
+
 def _exemplars(
     answers: Answers, asked: ExplainRequest, properties: Mapping[str, Any], made: _Tables
 ) -> None:
+    if answers.outcome is not None:
+        losses = largest_losses(answers, percentiles=asked.percentiles)
+        made.add("largest_losses", losses.rows)
+        made.notes += losses.notes
+        return
     found = find(
         answers,
         percentiles=asked.percentiles,

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from functools import cached_property
+
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import ndtri
@@ -12,26 +15,112 @@ from fairweight.base.types import Floats
 _RESOLVED = 5
 
 
-def percentile(replicates: ArrayLike, alpha: ArrayLike = 0.05) -> tuple[Floats, Floats]:
-    """Quantiles alpha/2 and 1 − alpha/2 of the defined replicates, the first axis.
+@dataclass(frozen=True)
+class Replicates:
+    """Draws, the first axis, with what limits at any level are read from: made once, on demand.
 
-    `alpha` may be an array that broadcasts against the remaining axes. Undefined (NaN) replicates
-    are left out: see `share_undefined`. NaN where none is defined.
-
-    >>> low, high = percentile(np.arange(101.0), alpha=0.1)
-    >>> float(low), float(high)
-    (5.0, 95.0)
+    >>> drawn = Replicates(np.array([[1.0], [float("nan")], [3.0]]))
+    >>> drawn.undefined.round(2).tolist(), drawn.still.tolist(), drawn.mean.tolist()
+    ([0.33], [False], [2.0])
     """
-    draws = np.moveaxis(np.asarray(replicates, dtype=np.float64), 0, -1)
-    ordered = np.moveaxis(np.sort(np.ascontiguousarray(draws), axis=-1), -1, 0)  # sorts fastest
-    defined = np.asarray(np.count_nonzero(~np.isnan(ordered), axis=0), dtype=np.intp)
-    tail = np.asarray(alpha, dtype=np.float64) / 2
-    return _quantile(ordered, defined, tail), _quantile(ordered, defined, 1 - tail)
+
+    draws: Floats
+
+    @cached_property
+    def ordered(self) -> Floats:
+        """The draws of each row from the least to the largest, (…, R); NaN come last."""
+        return np.sort(np.ascontiguousarray(np.moveaxis(self.draws, 0, -1)), axis=-1)
+
+    @cached_property
+    def defined(self) -> NDArray[np.intp]:
+        """How many draws of each row are numbers."""
+        return np.asarray(np.count_nonzero(~np.isnan(self.draws), axis=0), dtype=np.intp)
+
+    @property
+    def undefined(self) -> Floats:
+        """The share of the others; over 5 % a result is called unstable."""
+        return (len(self.draws) - self.defined) / len(self.draws)
+
+    @property
+    def still(self) -> NDArray[np.bool_]:
+        """Rows whose draws are all alike: they say nothing about the next example.
+
+        A group on which two models agree everywhere would else get an interval of no width.
+        """
+        return np.asarray(self.ordered[..., 0] == self.ordered[..., -1])
+
+    @cached_property
+    def mean(self) -> Floats:
+        with np.errstate(invalid="ignore", divide="ignore"):
+            made: Floats = np.where(np.isnan(self.draws), 0.0, self.draws).sum(axis=0)
+            return made / self.defined
+
+    @cached_property
+    def squares(self) -> Floats:
+        """Sum of the squared distances of the defined draws from their mean."""
+        with np.errstate(invalid="ignore"):
+            square = np.where(np.isnan(self.draws), 0.0, self.draws - self.mean) ** 2
+        made: Floats = square.sum(axis=0)
+        return made
+
+    def deviation(self, less: int = 1) -> Floats:
+        """The standard error that the draws estimate; of the draws themselves with `less` 0."""
+        with np.errstate(invalid="ignore", divide="ignore"):
+            made: Floats = np.sqrt(self.squares / (self.defined - less))
+            return made
+
+    def quantile(self, share: Floats) -> Floats:
+        """Linear interpolation between order statistics, as numpy's default; NaN where none is."""
+        last = np.maximum(self.defined - 1, 0)
+        place = share * last
+        left = np.floor(place).astype(np.intp)
+        right = np.minimum(left + 1, last)
+        row = np.arange(last.size).reshape(last.shape)
+        flat = self.ordered.reshape(last.size, -1)
+        at_left, at_right = flat[row, left], flat[row, right]
+        result: Floats = at_left + (place - left) * (at_right - at_left)
+        return result
+
+    def percentile(self, alpha: ArrayLike = 0.05) -> tuple[Floats, Floats]:
+        """Quantiles alpha/2 and 1 − alpha/2 of the defined draws.
+
+        `alpha` may be an array that broadcasts against the remaining axes. NaN where no draw is
+        defined.
+
+        >>> low, high = Replicates(np.arange(101.0)).percentile(alpha=0.1)
+        >>> float(low), float(high)
+        (5.0, 95.0)
+        """
+        tail = np.asarray(alpha, dtype=np.float64) / 2
+        return self.quantile(tail), self.quantile(1 - tail)
+
+    def simultaneous(self, estimate: ArrayLike, level: ArrayLike) -> tuple[Floats, Floats]:
+        """Percentile limits at a small level, such as alpha / m for a family of m.
+
+        Where fewer than five draws lie beyond such a limit, it is not resolved by them: then the
+        limits are estimate ± z · standard error of the draws, and never inside the extremes that
+        were observed.
+
+        >>> low, high = Replicates(np.arange(1001.0)).simultaneous(500.0, 0.1 / 2)
+        >>> float(low), float(high)
+        (25.0, 975.0)
+        """
+        value, level = np.asarray(estimate, np.float64), np.asarray(level, np.float64)
+        low, high = self.percentile(level)
+        some = self.defined > 0
+        resolved = (self.defined * level / 2 >= _RESOLVED) | ~some
+        if not resolved.all():
+            reach = -ndtri(level / 2) * self.deviation()
+            lowest, highest = self.quantile(np.zeros(())), self.quantile(np.ones(()))
+            low = np.where(resolved, low, np.minimum(value - reach, lowest))
+            high = np.where(resolved, high, np.maximum(value + reach, highest))
+        undefined = np.isnan(value)
+        return np.where(undefined, np.nan, low), np.where(undefined, np.nan, high)
 
 
 def basic(
     estimate: ArrayLike,
-    replicates: ArrayLike,
+    replicates: Replicates,
     alpha: ArrayLike = 0.05,
     floor: float | None = None,
 ) -> tuple[Floats, Floats]:
@@ -40,12 +129,12 @@ def basic(
     For statistics that noise can only inflate (CEV, SDE) the percentile interval misses the truth
     nearly always; reflection takes the inflation back.
 
-    >>> low, high = basic(10.0, np.arange(101.0), alpha=0.1, floor=0.0)
+    >>> low, high = basic(10.0, Replicates(np.arange(101.0)), alpha=0.1, floor=0.0)
     >>> float(low), float(high)
     (0.0, 15.0)
     """
     twice = 2 * np.asarray(estimate, dtype=np.float64)
-    q_low, q_high = percentile(replicates, alpha)
+    q_low, q_high = replicates.percentile(alpha)
     low, high = twice - q_high, twice - q_low
     if floor is None:
         return low, high
@@ -53,68 +142,19 @@ def basic(
 
 
 def bias_corrected(
-    estimate: ArrayLike, replicates: ArrayLike, *, drop_negative: bool = False
+    estimate: ArrayLike, replicates: Replicates, *, drop_negative: bool = False
 ) -> Floats:
     """2T − mean of the replicates: the estimate less its bootstrap bias.
 
     With `drop_negative` a negative value, impossible for a variance or a distance, is NaN.
 
-    >>> float(bias_corrected(5.0, [6.0, 7.0, 8.0])), float(
-    ...     bias_corrected(1.0, [3.0, 4.0], drop_negative=True))
+    >>> drawn = Replicates(np.array([6.0, 7.0, 8.0]))
+    >>> float(bias_corrected(5.0, drawn)), float(bias_corrected(1.0, drawn, drop_negative=True))
     (3.0, nan)
     """
-    draws = np.asarray(replicates, dtype=np.float64)
-    defined = ~np.isnan(draws)
-    with np.errstate(invalid="ignore", divide="ignore"):
-        mean = np.where(defined, draws, 0.0).sum(axis=0) / defined.sum(axis=0)
-        corrected: Floats = 2 * np.asarray(estimate, dtype=np.float64) - mean
+    corrected: Floats = 2 * np.asarray(estimate, dtype=np.float64) - replicates.mean
+    with np.errstate(invalid="ignore"):
         return np.where(drop_negative & (corrected < 0), np.nan, corrected)
-
-
-def share_undefined(replicates: ArrayLike) -> Floats:
-    """Share of the replicates that are NaN; over 5 % a result is called unstable.
-
-    >>> float(share_undefined([1.0, float("nan"), 2.0, 3.0]))
-    0.25
-    """
-    share: Floats = np.isnan(np.asarray(replicates, dtype=np.float64)).mean(axis=0)
-    return share
-
-
-def simultaneous(
-    estimate: ArrayLike,
-    replicates: ArrayLike,
-    alpha: ArrayLike,
-    m: ArrayLike,
-) -> tuple[Floats, Floats]:
-    """Percentile limits at alpha / m, m the size of the family.
-
-    Where fewer than five replicates lie beyond such a limit, it is not resolved by them: then the
-    limits are estimate ± z · standard error of the replicates at alpha / m, and never inside the
-    extremes that were observed.
-
-    >>> draws = np.arange(1001.0)
-    >>> low, high = simultaneous(500.0, draws, 0.1, 2)
-    >>> float(low), float(high)
-    (25.0, 975.0)
-    """
-    draws = np.asarray(replicates, dtype=np.float64)
-    value = np.asarray(estimate, dtype=np.float64)
-    level = np.asarray(alpha, dtype=np.float64) / np.asarray(m, dtype=np.float64)
-    low, high = percentile(draws, level)
-    defined = ~np.isnan(draws)
-    count = defined.sum(axis=0)
-    with np.errstate(invalid="ignore", divide="ignore"):
-        mean = np.where(defined, draws, 0.0).sum(axis=0) / count
-        square = np.where(defined, draws - mean, 0.0) ** 2
-        reach = -ndtri(level / 2) * np.sqrt(square.sum(axis=0) / (count - 1))
-    lowest = np.where(defined, draws, np.inf).min(axis=0)
-    highest = np.where(defined, draws, -np.inf).max(axis=0)
-    resolved = count * level / 2 >= _RESOLVED
-    low = np.where(resolved | (count == 0), low, np.minimum(value - reach, lowest))
-    high = np.where(resolved | (count == 0), high, np.maximum(value + reach, highest))
-    undefined = np.isnan(value)
-    return np.where(undefined, np.nan, low), np.where(undefined, np.nan, high)
 
 
 def exceedance_p(observed: ArrayLike, null: ArrayLike, two_sided: bool = True) -> Floats:
@@ -122,7 +162,7 @@ def exceedance_p(observed: ArrayLike, null: ArrayLike, two_sided: bool = True) -
 
     Two-sided: extreme in absolute value, for statistics whose null is symmetric about 0 (every
     signed shift under exchange of the two predictions); else extreme means large. Undefined draws
-    are left out on both sides of the division: report them with `share_undefined`.
+    are left out on both sides of the division.
 
     >>> float(exceedance_p(2.0, [-3.0, 1.0, 0.0, float("nan")]))
     0.5
@@ -139,27 +179,13 @@ def exceedance_p(observed: ArrayLike, null: ArrayLike, two_sided: bool = True) -
     return np.where(undefined, np.nan, (1 + extreme) / (1 + defined))
 
 
-def _quantile(ordered: Floats, defined: NDArray[np.intp], share: Floats) -> Floats:
-    """Linear interpolation between order statistics (numpy's default) along the first axis."""
-    place = share * np.maximum(defined - 1, 0)
-    left = np.floor(place).astype(np.intp)
-    right = np.minimum(left + 1, np.maximum(defined - 1, 0))
-    extra = (1,) * (left.ndim - ordered.ndim + 1)
-    ordered = ordered.reshape(ordered.shape[0], *extra, *ordered.shape[1:])
-    full = np.broadcast_to(ordered, (ordered.shape[0], *left.shape))
-    at_left = np.take_along_axis(full, left[None, ...], axis=0)[0]
-    at_right = np.take_along_axis(full, right[None, ...], axis=0)[0]
-    result: Floats = at_left + (place - left) * (at_right - at_left)
-    return result
-
-
 # Intervals of composites that noise can only inflate: CEV, SDE and their forms in points.
 
 
 def inflated_limits(
     estimate: Floats,
-    replicates: Floats,
-    null: Floats | None,
+    replicates: Replicates,
+    null: Replicates | None,
     alpha: float,
     *,
     absolute: bool,
@@ -190,17 +216,14 @@ def inflated_limits(
     --------
     Under the null T reaches 4, so of an estimate of 5 at least √(25 − 16) = 3 is no noise.
 
-    >>> T, draws, null = np.array([5.0]), np.full((200, 1), 5.5), np.full((200, 1), 4.0)
-    >>> low, high = inflated_limits(T, draws, null, 0.05, absolute=True)
+    >>> draws, null = Replicates(np.full((200, 1), 5.5)), Replicates(np.full((200, 1), 4.0))
+    >>> low, high = inflated_limits(np.array([5.0]), draws, null, 0.05, absolute=True)
     >>> float(low[0]), float(high[0])
     (3.0, 5.0)
     """
     low, high = basic(estimate, replicates, alpha, floor=0.0)
     if not absolute or null is None:
         return low, high
-    _, reach = percentile(null, alpha)
-    spread = np.full(np.shape(estimate), np.nan)
-    defined = np.isfinite(replicates).any(axis=0)
-    spread[defined] = np.nanstd(replicates[:, defined], axis=0)
+    _, reach = null.percentile(alpha)
     low = np.minimum(low, np.sqrt(np.maximum(estimate**2 - reach**2, 0.0)))
-    return low, np.maximum(high, estimate + reach_up * spread)
+    return low, np.maximum(high, estimate + reach_up * replicates.deviation(less=0))

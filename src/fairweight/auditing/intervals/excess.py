@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import ndtr, ndtri
 
-from fairweight.auditing.intervals.proportion import falling_root, tango_at, tango_test
+from fairweight.auditing.intervals.proportion import falling_root, tango_at, tango_statistic
 from fairweight.base.types import Floats
 
 _LARGEST_Z = 37.0  # beyond this p is no normal floating-point number
@@ -100,15 +100,15 @@ def mover(counts: Sequence[Floats], quantile: Floats) -> tuple[Floats, Floats]:
 
     `counts`: n, lost and gained of the one side, then of the other.
     """
-    n1, lost1, gained1, n2, lost2, gained2 = counts
+    *counts, z = _rows(*counts, quantile)
+    n, lost, gained = _sides(counts)
     with np.errstate(invalid="ignore", divide="ignore"):
-        shift1, shift2 = (gained1 - lost1) / n1, (gained2 - lost2) / n2
-    low1, high1 = tango_at(n1, lost1, gained1, quantile)
-    low2, high2 = tango_at(n2, lost2, gained2, quantile)
-    excess = shift1 - shift2
-    low = excess - np.hypot(shift1 - low1, high2 - shift2)
-    high = excess + np.hypot(high1 - shift1, shift2 - low2)
-    return low, high
+        shift = (gained - lost) / n
+    low, high = tango_at(n, lost, gained, z)
+    excess = shift[0] - shift[1]
+    below = np.hypot(shift[0] - low[0], high[1] - shift[1])
+    above = np.hypot(high[0] - shift[0], shift[1] - low[1])
+    return excess - below, excess + above
 
 
 def touching(counts: Sequence[Floats]) -> Floats:
@@ -118,33 +118,40 @@ def touching(counts: Sequence[Floats]) -> Floats:
     are reached at one quantile: with a = |excess| cos θ and b = |excess| sin θ, Tango's statistics
     at shift + a of the lower side and at shift − b of the higher side are equal.
     """
-    n1, lost1, gained1, n2, lost2, gained2 = counts
-    with np.errstate(invalid="ignore", divide="ignore"):
-        shift1, shift2 = (gained1 - lost1) / n1, (gained2 - lost2) / n2
-    distance = np.abs(shift1 - shift2)
-    up = shift1 < shift2  # the first side is the lower one: its upper limit and the other's lower
+    n, lost, gained = _sides(counts)
+    n = np.where(n > 0, n, np.nan)
+    shift = (gained - lost) / n
+    distance = np.abs(shift[0] - shift[1])
+    # The lower side's upper limit and the higher side's lower one.
+    first_is_lower = shift[0] < shift[1]
+    direction = np.where([first_is_lower, ~first_is_lower], 1.0, -1.0)
 
-    def reached(part: Floats) -> tuple[Floats, Floats]:
+    def reached(part: Floats) -> Floats:
         """The quantiles at which the limits lie that far from the two shifts."""
-        a, b = distance * np.cos(part), distance * np.sin(part)
-        first = tango_test(n1, lost1, gained1, np.where(up, shift1 + a, shift1 - a))
-        second = tango_test(n2, lost2, gained2, np.where(up, shift2 - b, shift2 + b))
-        return np.abs(first), np.abs(second)
+        away = np.stack([distance * np.cos(part), distance * np.sin(part)])
+        return np.abs(tango_statistic(n, lost, gained, shift + direction * away))
 
     def difference(part: Floats) -> Floats:
-        first, second = reached(part)
-        return np.minimum(first, _LARGEST_QUANTILE) - np.minimum(second, _LARGEST_QUANTILE)
+        first, second = np.minimum(reached(part), _LARGEST_QUANTILE)
+        apart: Floats = first - second
+        return apart
 
     same = distance <= _ROUNDING
     start, end = np.zeros_like(distance), np.full_like(distance, np.pi / 2)
-    ends = np.maximum(difference(start), 0.0), np.minimum(difference(end), 0.0)
-    part = falling_root(
-        difference, (start, ends[0]), (end, ends[1]), _PRECISION,
-        undefined=np.isnan(distance) | same,
-    )  # fmt: skip
-    first, second = reached(part)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        ends = np.maximum(difference(start), 0.0), np.minimum(difference(end), 0.0)
+        part = falling_root(
+            difference, (start, ends[0]), (end, ends[1]), _PRECISION,
+            undefined=np.isnan(distance) | same,
+        )  # fmt: skip
+        first, second = reached(part)
     found = np.where(part < np.pi / 4, first, second)  # of the longer side: the other may be 0
     return np.where(same, 0.0, np.minimum(found, _LARGEST_QUANTILE))
+
+
+def _sides(counts: Sequence[Floats]) -> list[Floats]:
+    """n, lost and gained, each of both sides, (2, …)."""
+    return [np.stack(pair) for pair in zip(counts[:3], counts[3:], strict=True)]
 
 
 def normal_z(p: ArrayLike) -> Floats:

@@ -111,17 +111,26 @@ def examples_needed(
     inner = np.sqrt(np.maximum(widest - delta**2, 0.0))
     guess = ((-ndtri(level / 2) * np.sqrt(widest) + ndtri(power) * inner) / delta) ** 2
     low, high = np.floor(guess / 2), np.ceil(2 * guess) + 1
-    while np.any(wide := _power(np.maximum(low, 1.0), delta, psi, level) >= power):
-        if np.all(low[wide] <= 1):
-            break
-        low = np.where(wide, np.floor(low / 2), low)
-    while np.any(short := _power(high, delta, psi, level) < power):
-        high = np.where(short, 2 * high, high)
+    open_ = np.ones(len(low), dtype=bool)
+
+    def enough(n: Floats) -> NDArray[np.bool_]:
+        """Of the rows that are open."""
+        found: NDArray[np.bool_] = _power(n[open_], delta[open_], psi[open_], level[open_]) >= power
+        return found
+
+    while open_.any():
+        open_[open_] = enough(np.maximum(low, 1.0)) & (low[open_] > 1)
+        low[open_] = np.floor(low[open_] / 2)
+    open_[:] = True
+    while open_.any():
+        open_[open_] = ~enough(high)
+        high[open_] *= 2
     low = np.maximum(low, 0.0)
-    while np.any(high - low > 1):
+    while (open_ := high - low > 1).any():
         middle = np.floor((low + high) / 2)
-        enough = _power(middle, delta, psi, level) >= power
-        low, high = np.where(enough, low, middle), np.where(enough, middle, high)
+        found = enough(middle)
+        low[open_] = np.where(found, low[open_], middle[open_])
+        high[open_] = np.where(found, middle[open_], high[open_])
     needed = np.full(rows[0].size, np.nan)
     needed[defined] = np.ceil(high * effect[defined] - 1e-9)
     return needed[back].reshape(shape)
@@ -346,10 +355,19 @@ def _critical(alpha: float, below: int) -> Floats:
     """For m = 0 … below − 1 the most gained among m discordant pairs that is significant, or −1."""
     m = np.arange(below, dtype=np.float64)
     low, high = np.full(below, -1.0), np.ceil(m / 2)  # significant; not significant
+
+    def narrowed(at: Floats) -> None:
+        inside = (at > low) & (at < high)
+        significant = mcnemar(m[inside] - at[inside], at[inside]) <= alpha
+        low[inside] = np.where(significant, at[inside], low[inside])
+        high[inside] = np.where(significant, high[inside], at[inside])
+
+    # The normal approximation is off by two at most; what it misses is found by halves.
+    guess = np.floor(m / 2 + ndtri(alpha / 2) * np.sqrt(m) / 2)
+    for step in (-2, 2, 0):
+        narrowed(guess + step)
     while np.any(high - low > 1):
-        middle = np.floor((low + high) / 2)
-        significant = mcnemar(m - middle, middle) <= alpha
-        low, high = np.where(significant, middle, low), np.where(significant, high, middle)
+        narrowed(np.floor((low + high) / 2))
     low.flags.writeable = False
     return low
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -68,6 +69,9 @@ def _poisson_low(k: Floats, alpha: Floats) -> Floats:
     """One-sided lower limit of a Poisson mean for 1 to 3 events; infinite, no limit, elsewhere."""
     few = (k > 0) & (k <= _FEW)
     return np.where(few, gammaincinv(np.where(few, k, 1.0), alpha), np.inf)
+
+
+MODIFIED_WILSON = partial(wilson, modified=True)
 
 
 # Tango's score interval and score test of the shift of a proportion in paired data.
@@ -166,30 +170,30 @@ def tango_test(
         np.asarray(delta, dtype=np.float64),
     )
     size = np.where(size > 0, size, np.nan)
-    mirrored = shift < 0
-    z = _score(
-        size,
-        np.where(mirrored, compressed, base),
-        np.where(mirrored, base, compressed),
-        np.abs(shift),
-    )
-    return np.where(mirrored, -z, z)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        return tango_statistic(size, base, compressed, shift)
 
 
-def _score(n: Floats, base: Floats, compressed: Floats, delta: Floats) -> Floats:
-    """The score statistic for delta >= 0.
+def tango_statistic(n: Floats, base_only: Floats, compressed_only: Floats, delta: Floats) -> Floats:
+    """`tango_test` of arrays of one shape, NaN where n is; for searches, which call it often.
 
-    There every term of the discriminant and of the variance is positive: nothing cancels.
+    Division by 0 is the caller's to silence.
     """
+    # A negative delta is mirrored: of others every term of the discriminant and of the variance is
+    # positive, and nothing cancels.
+    mirrored = delta < 0
+    base = np.where(mirrored, compressed_only, base_only)
+    compressed = np.where(mirrored, base_only, compressed_only)
+    delta = np.abs(delta)
     # q = probability of a base-only pair under the hypothesis, root of 2n q² + B q + C = 0.
     linear = (2 * n - compressed + base) * delta - (base + compressed)
+    free = delta * (1 - delta)
     constant = base * delta * (1 - delta)  # −C
     root = np.sqrt(linear**2 + 8 * n * constant)
-    with np.errstate(invalid="ignore", divide="ignore"):
-        q = np.where(linear > 0, 2 * constant / (linear + root), (root - linear) / (4 * n))
-        distance = compressed - base - n * delta
-        z: Floats = distance / np.sqrt(n * (2 * q + delta * (1 - delta)))
-        return np.where(distance == 0, 0.0 * n, z)
+    q = np.where(linear > 0, 2 * constant / (linear + root), (root - linear) / (4 * n))
+    distance = compressed - base - n * delta
+    z = np.where(distance == 0, 0.0 * n, distance / np.sqrt(n * (2 * q + free)))
+    return np.where(mirrored, -z, z)
 
 
 def _upper(n: Floats, base: Floats, compressed: Floats, z: Floats) -> Floats:
@@ -198,7 +202,7 @@ def _upper(n: Floats, base: Floats, compressed: Floats, z: Floats) -> Floats:
     with np.errstate(invalid="ignore", divide="ignore"):
         shift = (compressed - base) / size
     return falling_root(
-        lambda delta: tango_test(size, base, compressed, delta) + z,
+        lambda delta: tango_statistic(size, base, compressed, delta) + z,
         (shift, z),
         (np.ones_like(size), np.full_like(size, -np.inf)),
         _PRECISION,
@@ -245,20 +249,22 @@ def falling_root(
             new = point + step * (other - point)
             at_new = function(new)
             replaces = (at_new > 0) == (at_point > 0)
-            last, at_last = np.where(replaces, (point, at_point), (other, at_other))
-            other, at_other = np.where(replaces, (other, at_other), (point, at_point))
+            last, at_last = np.where(replaces, point, other), np.where(replaces, at_point, at_other)
+            other = np.where(replaces, other, point)
+            at_other = np.where(replaces, at_other, at_point)
             point, at_point = new, at_new
             width = np.abs(other - point)
             # A root is taken where its own bracket closes: other rows do not move its last digits.
             closes = is_open & (width <= precision)
-            found = np.where(closes, (point + other) / 2, found)
+            if closes.any():
+                found[closes] = (point[closes] + other[closes]) / 2
             is_open &= width > precision
             if not is_open.any():
                 break
             step = _next_step(point, other, last, at_point, at_other, at_last)
             # At least half the precision from either end, so that the bracket closes from both.
             least = np.minimum(precision / (4 * width), 0.5)
-            step = np.clip(step, least, 1 - least)
+            step = np.minimum(np.maximum(step, least), 1 - least)
     return np.where(undefined, np.nan, found)
 
 

@@ -8,22 +8,24 @@ products per row, which add up over cells, files and machines.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import product
 from math import comb, factorial, prod
-from typing import Literal
+from typing import Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import ndtr, ndtri, stdtr, stdtrit
 
+from fairweight.auditing.intervals.units import crossed_variance
 from fairweight.base.types import Floats, Limits
 
 # What is summed: products up to the third order of these four. Differences between the models, not
 # the compressed model's own values: rounding would eat Σ e³ of losses that hardly change.
 VARIABLES = ("num", "num_change", "den", "den_change")  # num: less `centre` times den
-EXPONENTS: tuple[tuple[int, ...], ...] = tuple(
+Exponents: TypeAlias = tuple[int, ...]  # of the four
+EXPONENTS: tuple[Exponents, ...] = tuple(
     sorted((p for p in product(range(4), repeat=4) if 0 < sum(p) <= 3), key=lambda p: (sum(p), p))
 )
 POSITION = {exponents: place for place, exponents in enumerate(EXPONENTS)}
@@ -33,22 +35,26 @@ OWN_SIZE = 10  # changed values from which a row's own size of a change is heard
 LARGEST_Z = 37.0  # beyond this p is no normal floating-point number
 
 
-def products_of(
-    num_b: ArrayLike, num_c: ArrayLike, den_b: ArrayLike, den_c: ArrayLike, centre: float = 0.0
-) -> Floats:
-    """The products of every unit, (units, 34); their sums are what `RatioSums` holds.
+def products_of(variables: ArrayLike) -> Floats:
+    """The products of every unit, (units, 34), from its four variables, (4, units).
 
-    Parameters
-    ----------
-    num_b, num_c, den_b, den_c
-        Numerators and denominators of the baseline and of the compressed model.
-    centre
-        About the baseline's ratio, so that sums of cubes keep their digits.
+    Their sums are what `RatioSums` holds.
     """
-    nb, nc, db, dc = (np.asarray(v, dtype=np.float64) for v in (num_b, num_c, den_b, den_c))
-    values = (nb - centre * db, nc - nb, db, dc - db)
-    powers = [[np.ones_like(v), v, v * v, v * v * v] for v in values]
+    powers = [
+        [np.ones_like(v), v, v * v, v * v * v] for v in np.asarray(variables, dtype=np.float64)
+    ]
     return np.stack([prod(p[k] for p, k in zip(powers, e, strict=True)) for e in EXPONENTS], -1)
+
+
+def about_another_centre(
+    product: Callable[[Exponents], Floats], exponents: Exponents, step: float | Floats
+) -> Floats:
+    """A sum of products once num has become num + step den, from the sums as they were."""
+    num, change, den, grown = exponents
+    made: Floats = product(exponents)
+    for k in range(1, num + 1):
+        made = made + comb(num, k) * step**k * product((num - k, change, den + k, grown))
+    return made
 
 
 @dataclass(frozen=True)
@@ -86,10 +92,14 @@ class RatioSums:
         *,
         centre: float = 0.0,
     ) -> RatioSums:
-        """The sums of units that are examples, by masks (rows, units); of all by default."""
-        made = products_of(num_b, num_c, den_b, den_c, centre)
-        masks = np.ones((1, len(made))) if rows is None else rows.astype(np.float64)
+        """The sums of units that are examples, by masks (rows, units); of all by default.
+
+        Numerators and denominators of the baseline and of the compressed model, about a constant
+        near the baseline's ratio, so that sums of cubes keep their digits.
+        """
         nb, nc, db, dc = (np.asarray(v, dtype=np.float64) for v in (num_b, num_c, den_b, den_c))
+        made = products_of(np.stack([nb - centre * db, nc - nb, db, dc - db]))
+        masks = np.ones((1, len(made))) if rows is None else rows.astype(np.float64)
         n = masks.sum(1)
         return RatioSums(n, masks @ ((nb != nc) | (db != dc)), masks @ made, n, masks @ db, centre)
 
@@ -105,11 +115,11 @@ class RatioSums:
         step = self.centre - centre
         if step == 0:
             return self
-        made = np.zeros_like(self.products)
-        for place, (a, change, den, more) in enumerate(EXPONENTS):
-            for moved in range(a + 1):
-                source = POSITION[(a - moved, change, den + moved, more)]
-                made[..., place] += comb(a, moved) * step**moved * self.products[..., source]
+        held = [
+            about_another_centre(lambda e: self.products[..., POSITION[e]], exponents, step)
+            for exponents in EXPONENTS
+        ]
+        made = np.stack(held, axis=-1)
         return RatioSums(self.n, self.changed, made, self.examples, self.den, centre)
 
     def total(self, what: Literal["den", "den_compressed"]) -> Floats:
@@ -119,6 +129,26 @@ class RatioSums:
 
     def _sum(self, **powers: int) -> Floats:
         return self.products[..., POSITION[tuple(powers.get(v, 0) for v in VARIABLES)]]
+
+    def influence(self, rho: float = 1.0) -> Floats:
+        """(4, rows): what a unit's variables add to R_c − ρ R_b of each row."""
+        with np.errstate(invalid="ignore", divide="ignore"):
+            base, grown = self._sum(den=1), self._sum(den_change=1)
+            total = base + grown
+            baseline = self._sum(num=1) / base  # less the centre
+            compressed = (
+                self._sum(num=1) + self._sum(num_change=1) - self.centre * grown
+            ) / total  # less the centre too
+            return np.stack([
+                1 / total - rho / base,
+                1 / total,
+                rho * baseline / base - compressed / total,
+                -(compressed + self.centre) / total,
+            ])  # fmt: skip
+
+    def squares(self, of: RatioSums) -> Floats:
+        """Σ over the units of these sums of the squares of what they would add to other rows."""
+        return self._form(of.influence(), 2)
 
     def moments(self, rho: float = 1.0) -> RatioMoments:
         """The shift R_c − ρ R_b, and second and third moments of what units contribute to it."""
@@ -130,12 +160,7 @@ class RatioSums:
                 self._sum(num=1) + self._sum(num_change=1) - self.centre * grown
             ) / total  # less the centre too
             n = self.n
-            coefficients = (
-                n * (1 / total - rho / base),
-                n / total,
-                n * (rho * baseline / base - compressed / total),
-                -n * (compressed + self.centre) / total,
-            )
+            coefficients = n * self.influence(rho)
             second, third = (self._form(coefficients, order) for order in (2, 3))
             return RatioMoments(
                 n=n,
@@ -149,7 +174,27 @@ class RatioSums:
                 third=third,
             )
 
-    def _form(self, coefficients: tuple[Floats, ...], order: int) -> Floats:
+    def sum_of(self, one: Sequence[float] | Floats) -> Floats:
+        """Σ one · v over units, v the four variables."""
+        made = np.zeros_like(self.n)
+        for name, k in zip(VARIABLES, one, strict=True):
+            made = made + k * self._sum(**{name: 1})
+        return made
+
+    def influence_or_0(self) -> Floats:
+        """`influence` on the shift of each row, 0 where a row has no shift."""
+        made = self.influence()
+        return np.where(np.isfinite(made).all(axis=0), made, 0.0)
+
+    def product_of(self, one: Sequence[float] | Floats, other: Sequence[float] | Floats) -> Floats:
+        """Σ (one · v) (other · v) over units, v the four variables."""
+        made = np.zeros_like(self.n)
+        for i, j in product(range(len(VARIABLES)), repeat=2):
+            exponents = tuple((k == i) + (k == j) for k in range(len(VARIABLES)))
+            made = made + one[i] * other[j] * self.products[..., POSITION[exponents]]
+        return made
+
+    def _form(self, coefficients: Floats, order: int) -> Floats:
         """Σ (c · v)^order over units, from the sums of products of that order."""
         made = np.zeros_like(self.n)
         for place, exponents in enumerate(EXPONENTS):
@@ -240,6 +285,11 @@ class RatioShift:
     usual: UsualChange
 
     @property
+    def degrees(self) -> Floats:
+        """Degrees of freedom of the quantile."""
+        return self.rows.n_equal - 1
+
+    @property
     def estimable(self) -> NDArray[np.bool_]:
         enough = self.usual.changed >= N_CHANGED
         found: NDArray[np.bool_] = (self.rows.n_equal > 1) & np.isfinite(self.rows.shift) & enough
@@ -274,7 +324,7 @@ class RatioShift:
     def distances(self, z: ArrayLike) -> Limits:
         """How far the lower and the upper limit lie from the shift at a normal quantile."""
         with np.errstate(invalid="ignore"):
-            q = -stdtrit(self.rows.n_equal - 1, ndtr(-np.asarray(z, dtype=np.float64)))
+            q = -stdtrit(self.degrees, ndtr(-np.asarray(z, dtype=np.float64)))
             low, high = self.skewed
             wide, bend = q * self.standard_error, (1 + 2 * q * q) / 6
             below, above = wide - bend * low, wide + bend * high
@@ -293,8 +343,57 @@ class RatioShift:
         with np.errstate(invalid="ignore", divide="ignore"):
             left = distance - bend / 6
             q = (np.sqrt(error**2 + 4 / 3 * bend * left) - error) / (2 / 3 * bend)
-            p = np.where(left > 0, 2 * stdtr(self.rows.n_equal - 1, -q), 1.0)
+            p = np.where(left > 0, 2 * stdtr(self.degrees, -q), 1.0)
         return np.where(self.estimable, p, np.nan)
+
+
+@dataclass(frozen=True)
+class CrossedShift(RatioShift):
+    """Shifts of examples that clusters of two columns bind.
+
+    Parameters
+    ----------
+    rows, usual
+        Over the clusters of the first column.
+    second, both
+        The same shifts over those of the second, and over pairs of both.
+
+    Notes
+    -----
+    The variance is V_a + V_b − V_ab, not below V_a or V_b, each with its own pseudo-change;
+    skewness moves a limit as far as in the column where that is further, and the quantile is that
+    of the column with fewer clusters (of equal size).
+    """
+
+    second: RatioShift
+    both: RatioShift
+
+    @staticmethod
+    def of(parts: Sequence[RatioShift]) -> RatioShift:
+        """Of both columns and their pairs; of a single one the shift itself."""
+        if len(parts) == 1:
+            return parts[0]
+        first, second, both = parts
+        return CrossedShift(first.rows, first.usual, second, both)
+
+    @property
+    def degrees(self) -> Floats:
+        return np.minimum(super().degrees, self.second.degrees)
+
+    @property
+    def estimable(self) -> NDArray[np.bool_]:
+        found: NDArray[np.bool_] = super().estimable & self.second.estimable
+        return found
+
+    @property
+    def standard_error(self) -> Floats:
+        errors = super().standard_error, self.second.standard_error, self.both.standard_error
+        return np.sqrt(crossed_variance([error**2 for error in errors]))
+
+    @property
+    def skewed(self) -> tuple[Floats, Floats]:
+        (low, high), (other_low, other_high) = super().skewed, self.second.skewed
+        return np.minimum(low, other_low), np.maximum(high, other_high)
 
 
 @dataclass(frozen=True)

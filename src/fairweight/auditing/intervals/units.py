@@ -29,6 +29,7 @@ def linearised(
     alpha: ArrayLike = 0.05,
     *,
     bounds: tuple[float, float] = (0.0, 1.0),
+    variance: ArrayLike | None = None,
 ) -> tuple[Floats, Floats, Floats]:
     """Limits and standard error of R = a / d, totals over independent units.
 
@@ -44,6 +45,8 @@ def linearised(
         One minus the confidence.
     bounds
         Range of the ratio; (0, 1) for a rate, (−1, 1) for a shift. Limits are cut at it.
+    variance
+        Of R, where it is not that of these units alone (`crossed_variance`).
 
     Returns
     -------
@@ -69,10 +72,11 @@ def linearised(
     >>> float(low), float(high), float(error.round(4))
     (0.0, 1.0, 0.2887)
     """
-    a, d, aa, ad, dd, g, level = np.broadcast_arrays(
-        *(np.asarray(x, dtype=np.float64) for x in (a, d, aa, ad, dd, units, alpha))
+    held = np.nan if variance is None else variance
+    a, d, aa, ad, dd, g, level, given = np.broadcast_arrays(
+        *(np.asarray(x, dtype=np.float64) for x in (a, d, aa, ad, dd, units, alpha, held))
     )
-    error = np.sqrt(linearised_variance(a, d, aa, ad, dd, g))
+    error = np.sqrt(linearised_variance(a, d, aa, ad, dd, g) if variance is None else given)
     with np.errstate(invalid="ignore", divide="ignore"):
         ratio = a / np.where(d > 0, d, np.nan)
         t = -stdtrit(np.where(g >= 2, g - 1, np.nan), level / 2)
@@ -104,6 +108,32 @@ def linearised_variance(
         residual = np.where(residual <= _ROUNDING * scale, 0.0, residual)
         variance: Floats = g / (g - 1) * residual / d**2
     return variance
+
+
+def crossed_variance(parts: Sequence[Floats]) -> Floats:
+    """V_a + V_b − V_ab of examples that two columns bind, not below V_a or V_b.
+
+    Parameters
+    ----------
+    parts
+        Variances over the units of the first column, of the second, and of their pairs; a single
+        one is the variance itself.
+
+    References
+    ----------
+    Cameron, A. C., Gelbach, J. B. & Miller, D. L. (2011), Journal of Business & Economic
+    Statistics 29, 238-249.
+
+    Examples
+    --------
+    >>> one, other, both = np.array([4.0, 1.0]), np.array([2.0, 1.0]), np.array([1.0, 3.0])
+    >>> crossed_variance([one, other, both]).tolist()
+    [5.0, 1.0]
+    """
+    if len(parts) == 1:
+        return parts[0]
+    one, other, both = parts
+    return np.maximum(one + other - both, np.maximum(one, other))
 
 
 def equal_units_limits(

@@ -361,3 +361,78 @@ def share_of_flips(flipped: Floats, n: Floats) -> Floats:
     0.25
     """
     return ratio(flipped, n)
+
+
+# How far the class probabilities of two models lie apart: what can be said without labels.
+
+_distance = partial(
+    register,
+    kind="table",
+    by=("overall", "group"),
+    better="none",
+    low=0,
+    needs=frozenset({"scores"}),
+    only_unlabelled=True,
+    undefined="no class probabilities",
+    aggregation="pairs",
+    is_change=True,
+    choosable=False,
+)
+
+
+@_distance(
+    high=1,
+    unit="number",
+    label="total variation",
+    summary="half the sum of absolute differences between the two models' class probabilities",
+    formula="mean of sum_k |p_k - q_k| / 2, p the baseline's probabilities and q the compressed",
+    source="total variation distance",
+)
+def total_variation(p: Floats, q: Floats) -> Floats:
+    """The largest difference in probability that the two models give to any set of classes.
+
+    >>> float(total_variation(np.array([0.7, 0.2, 0.1]), np.array([0.5, 0.2, 0.3])).round(12))
+    0.2
+    """
+    half: Floats = np.abs(p - q).sum(axis=-1) / 2
+    return half
+
+
+@_distance(
+    high=np.inf,
+    unit="number",
+    label="Kullback–Leibler divergence",
+    summary="information lost where the compressed model's probabilities stand for the baseline's",
+    formula="mean of sum_k p_k log(p_k / q_k), in nats",
+    source="Kullback and Leibler 1951",
+)
+def kl_divergence(p: Floats, q: Floats) -> Floats:
+    """In nats; infinite where q is 0 and p is not.
+
+    >>> float(kl_divergence(np.array([0.5, 0.5]), np.array([0.25, 0.75])).round(6))
+    0.143841
+    >>> float(kl_divergence(np.array([0.0, 1.0]), np.array([0.5, 0.5])).round(6))
+    0.693147
+    """
+    with np.errstate(invalid="ignore", divide="ignore"):
+        parts = np.where(p > 0, p * np.log(p / q), 0.0)
+    found: Floats = np.maximum(parts.sum(axis=-1), 0.0)
+    return found
+
+
+@_distance(
+    high=1,
+    unit="share",
+    label="agreement on the first choice",
+    summary="share of examples to which both models give the same most probable class",
+    formula="N(argmax p == argmax q) / n",
+    source="top-1 agreement",
+)
+def first_choice_agreement(p: Floats, q: Floats) -> Floats:
+    """Of equal probabilities the first class is the choice.
+
+    >>> p, q = np.array([[0.9, 0.1], [0.4, 0.6]]), np.array([[0.6, 0.4], [0.7, 0.3]])
+    >>> float(first_choice_agreement(p, q))
+    0.5
+    """
+    return np.asarray((p.argmax(axis=-1) == q.argmax(axis=-1)).mean(axis=-1), dtype=np.float64)

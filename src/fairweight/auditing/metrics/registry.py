@@ -291,6 +291,7 @@ class Metric:
     crossed: bool = False  # also by group and class
     confirmatory: tuple[str, ...] = ()  # kinds of rows that are: else exploratory
     one_row_if_zero: bool = False  # where it is 0 for everybody, groups and classes are left out
+    only_unlabelled: bool = False  # audits with labels have other rows in its place
 
     # Of a column: how many are right in each level is enough, whatever their classes.
     without_classes: bool = False

@@ -17,7 +17,7 @@ from scipy.sparse import csr_array
 
 from fairweight.auditing.counts.counts import Counts, resampler
 from fairweight.auditing.counts.cube import GroupColumn
-from fairweight.auditing.intervals.bootstrap import percentile, share_undefined, simultaneous
+from fairweight.auditing.intervals.bootstrap import Replicates
 from fairweight.auditing.metrics.amplification import (
     Sides,
     bias_amplification,
@@ -398,7 +398,8 @@ def series(curve: Curve, alpha: float) -> Iterator[Series]:
     if shifts:  # column by column, each group's limits being those of as many as the column has
         groups = np.array([values.shape[-1] for values in shifts])
         together = np.concatenate(shifts, axis=-1)
-        low, high = simultaneous(together[0], together[1:], alpha, np.repeat(groups, groups))
+        level = alpha / np.repeat(groups, groups)
+        low, high = Replicates(together[1:]).simultaneous(together[0], level)
         starts = np.cumsum(groups)[:-1]
         lows, highs = (np.split(end, starts, axis=-1) for end in (low, high))
         ends += [(a.min(axis=-1), b.min(axis=-1)) for a, b in zip(lows, highs, strict=True)]
@@ -414,6 +415,7 @@ def limits_of_each(values: Sequence[Floats], alpha: float) -> list[tuple[Floats,
 
 def limits(values: Floats, alpha: float) -> tuple[Floats, Floats]:
     """Percentile limits of every step; NaN where the draws say too little."""
-    low, high = percentile(values[1:], alpha)
-    untold = share_undefined(values[1:]) > UNSTABLE
+    draws = Replicates(values[1:])
+    low, high = draws.percentile(alpha)
+    untold = draws.undefined > UNSTABLE
     return np.where(untold, np.nan, low), np.where(untold, np.nan, high)

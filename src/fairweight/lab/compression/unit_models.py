@@ -31,7 +31,7 @@ MOST_BITS = 16  # of weights that are rounded
 
 
 class UnitModels:
-    """Models of a float ONNX file of which some units are compressed, at once.
+    """Models made of a float ONNX file, without training, in which only some units are compressed.
 
     Parameters
     ----------
@@ -102,7 +102,7 @@ class UnitModels:
         return self._compressed(chosen)
 
     def weaker(self, size: int) -> PartlyCompressed | None:
-        """Every unit compressed less, so that the model is about so large; None where it cannot be.
+        """Every unit compressed less, for a model of about this size; None where there is none.
 
         Pruning removes a smaller share. Numbers get more bits: of weights alone, simulated, since
         no engine has every width.
@@ -145,7 +145,12 @@ class _Pruned:
             for unit in units
             for layer, weight in zip(unit.layers, unit.weights, strict=False)
         }
-        turned = _turned(model)
+        turned = {  # weights of products that are stored with their inputs first
+            node.input[1]
+            for node in model.graph.node
+            if node.op_type in ("MatMul", "Gemm")
+            and not any(one.name == "transB" and one.i for one in node.attribute)
+        }
         if network is None:
             stand_in = _StandIn()
             for weight, layer in of_weight.items():
@@ -210,16 +215,6 @@ class _StandIn(nn.Module):
                 module.add_module(part, nn.Module())
             module = getattr(module, part)
         module.add_module(name, layer)
-
-
-def _turned(model: onnx.ModelProto) -> frozenset[str]:
-    """Weights of products that are stored with their inputs first."""
-    return frozenset(
-        node.input[1]
-        for node in model.graph.node
-        if node.op_type in ("MatMul", "Gemm")
-        and not any(one.name == "transB" and one.i for one in node.attribute)
-    )
 
 
 def _oriented(mask: Tensor, turned: bool) -> NDArray[np.bool_]:

@@ -42,7 +42,13 @@ def build_imported(name: str, *, shape: Mapping[str, Any], own: Mapping[str, Any
         Further keywords: the function must have them all.
     """
     function = _function(name)
-    parameters = _parameters(name, function)
+    try:
+        parameters = inspect.signature(function).parameters
+    except (TypeError, ValueError) as error:
+        raise InputError(
+            f"The parameters of '{name}' cannot be read; wrap it in a function that has"
+            " 'classes' among its parameters."
+        ) from error
     takes_any = any(item.kind is item.VAR_KEYWORD for item in parameters.values())
     for option in own:
         if option not in parameters and not takes_any:
@@ -125,17 +131,6 @@ def _working_folder_importable() -> Iterator[None]:
         yield
     finally:
         sys.path.remove(here)
-
-
-def _parameters(name: str, function: Callable[..., Any]) -> Mapping[str, inspect.Parameter]:
-    try:
-        signature = inspect.signature(function)
-    except (TypeError, ValueError) as error:
-        raise InputError(
-            f"The parameters of '{name}' cannot be read; wrap it in a function that has"
-            " 'classes' among its parameters."
-        ) from error
-    return signature.parameters
 
 
 def _try_out(name: str, model: nn.Module, shape: Mapping[str, Any]) -> None:
@@ -273,11 +268,15 @@ def build(
     >>> sum(weight.numel() for weight in net.parameters() if weight.dim() > 1)
     59838
     """
+    given: object = width
+    real = isinstance(given, numbers.Real) and not isinstance(given, bool)
+    if not (real and math.isfinite(width) and width > 0):
+        raise InputError(f"width must be a number above 0, such as 0.5, not {width!r}.")
     shape: dict[str, Any] = {
         "classes": _count("classes", classes),
         "channels": _count("channels", channels),
         "size": _count("size", size),
-        "width": _factor("width", width),
+        "width": float(width),
     }
     if ":" in name:
         return build_imported(name, shape=shape, own=own)
@@ -344,15 +343,6 @@ def _count(argument: str, value: object) -> int:
     if isinstance(value, bool) or not isinstance(value, numbers.Integral) or int(value) < 1:
         raise InputError(f"{argument} must be a whole number of at least 1, not {value!r}.")
     return int(value)
-
-
-def _factor(argument: str, value: object) -> float:
-    if isinstance(value, bool) or not isinstance(value, numbers.Real):
-        raise InputError(f"{argument} must be a number above 0, such as 0.5, not {value!r}.")
-    factor = float(value)
-    if not (math.isfinite(factor) and factor > 0):
-        raise InputError(f"{argument} must be a number above 0, such as 0.5, not {value!r}.")
-    return factor
 
 
 # How networks are fitted to a width and to an image size.

@@ -12,8 +12,10 @@ from numpy.typing import NDArray
 
 from fairweight.auditing.compare.comparison import MIN_CLUSTERS
 from fairweight.auditing.explain.slices.contrasts import (
-    Contrast,
+    AnyContrast,
     Half,
+    OutcomeContrast,
+    OutcomeHalf,
     cell_contrasts,
     joined_contrasts,
 )
@@ -155,8 +157,8 @@ class Candidates:
 
     slices: tuple[Slice, ...]
     n: NDArray[np.int64]  # examples, both halves together
-    everyone: Contrast  # against all others
-    parents: tuple[Contrast, ...]  # pairs only: within the first level, within the second
+    everyone: AnyContrast  # against all others
+    parents: tuple[AnyContrast, ...]  # pairs only: within the first level, within the second
 
     @property
     def n_single(self) -> int:
@@ -166,7 +168,7 @@ class Candidates:
 def candidates(
     columns: Sequence[SliceColumn],
     discovery: NDArray[np.bool_],
-    half: Half,
+    half: Half | OutcomeHalf,
     *,
     pairs: bool,
     min_size: int,
@@ -200,14 +202,17 @@ def candidates(
         places += list(combinations(range(len(columns)), 2))
     slices: list[Slice] = []
     sizes: list[NDArray[np.int64]] = []
-    contrasts: tuple[list[Contrast], ...] = ([], [], [])
+    contrasts: tuple[list[AnyContrast], ...] = ([], [], [])
     for place in places:
         shape = (columns[place[0]].width, columns[place[1]].width if len(place) == 2 else 1)
         here, there = (_cells([codes[i][side] for i in place], shape) for side in (0, 1))
         against = list(cell_contrasts(half, here, shape, within=len(place) == 2))
         n = np.bincount(there, minlength=shape[0] * shape[1]).reshape(shape)
-        if half.weight is None:
-            n = (n + against[0].inside.size).astype(np.int64)
+        first = against[0]
+        if isinstance(first, OutcomeContrast):
+            n = (n + first.size).astype(np.int64)
+        elif isinstance(half, Half) and half.weight is None:
+            n = (n + first.inside.size).astype(np.int64)
         else:
             n = n + np.bincount(here, minlength=shape[0] * shape[1]).reshape(shape)
         keep: NDArray[np.bool_] = (n >= min_size) & (n.sum() - n >= min_size)

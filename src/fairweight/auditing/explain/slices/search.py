@@ -14,6 +14,7 @@ from scipy.special import stdtrit
 from fairweight.auditing import schema
 from fairweight.auditing.compare.comparison import MIN_CLUSTERS
 from fairweight.auditing.counts.counts import sums
+from fairweight.auditing.exemplars.largest_losses import gains
 from fairweight.auditing.exemplars.selection import FEWEST_EXEMPLARS
 from fairweight.auditing.explain.slices import UNSEARCHED
 from fairweight.auditing.explain.slices.candidates import (
@@ -27,6 +28,8 @@ from fairweight.auditing.explain.slices.candidates import (
 from fairweight.auditing.explain.slices.contrasts import (
     SCREEN,
     Half,
+    OutcomeContrast,
+    OutcomeHalf,
     detectable_excess,
     distance,
     p_values,
@@ -41,6 +44,7 @@ from fairweight.base.types import Floats
 from fairweight.base.wording import counted
 from fairweight.errors import InputError
 from fairweight.tables.names import grouping_name
+from fairweight.tables.spec import Better
 
 # Which of the candidates stand out on the discovery half.
 
@@ -114,7 +118,7 @@ class Listing:
 def listing(
     columns: Sequence[SliceColumn],
     discovery: NDArray[np.bool_],
-    half: Half,
+    half: Half | OutcomeHalf,
     found: Candidates,
     stood_out: Discoveries,
     *,
@@ -172,7 +176,7 @@ def _p_beside(
     members: NDArray[np.bool_],
     listed: list[Listed],
     discovery: NDArray[np.bool_],
-    half: Half,
+    half: Half | OutcomeHalf,
     min_size: int,
 ) -> float:
     """The largest p of the slice beside those listed; 1 where too little is left to compare."""
@@ -217,7 +221,7 @@ def other_slices(kept: Listing, top: int) -> list[str]:
     return notes
 
 
-def nothing_found(tested: Candidates, half: Half, alpha: float) -> list[str]:
+def nothing_found(tested: Candidates, half: Half | OutcomeHalf, alpha: float) -> list[str]:
     """How many slices were tested, and what excess would have been found."""
     number = len(tested.slices)
     pairs = number - tested.n_single
@@ -229,13 +233,15 @@ def nothing_found(tested: Candidates, half: Half, alpha: float) -> list[str]:
         if np.isnan(least):
             not_found.append(f"{size:,}")
         else:
-            found.append(f"{100 * least:.1f} points in a slice of {size:,} examples")
+            amount = f"{100 * least:.1f} points" if isinstance(half, Half) else f"{least:.3g}"
+            found.append(f"{amount} in a slice of {size:,} examples")
     notes = [
         f"No slice found: {number:,} slices ({kinds}) were tested, and none differs from all "
         f"others at a false discovery rate of {alpha:g}."
     ]
     if found:
-        independent = "" if half.exact else " (were all examples independent)"
+        alone = half.exact if isinstance(half, Half) else half.unit is None
+        independent = "" if alone else " (were all examples independent)"
         notes.append(
             f"An excess that is found with a power of 80 %{independent}: {', '.join(found)}."
         )
@@ -258,7 +264,7 @@ def discovery_half(
     Parameters
     ----------
     change
-        Change of correctness of every example.
+        Change of correctness, or of the outcome, of every example.
     label
         Its class.
     cluster
@@ -306,7 +312,7 @@ class Confirmation:
 
 
 def confirmed(
-    half: Half, inside: NDArray[np.bool_], *, discovered: float, clustered: bool
+    half: Half | OutcomeHalf, inside: NDArray[np.bool_], *, discovered: float, clustered: bool
 ) -> Confirmation:
     """Effect, 95 % interval and p of one slice on the confirmation half.
 
@@ -330,7 +336,17 @@ def confirmed(
         return Confirmation(n, nothing, nothing, nothing, nothing, "not_estimable: no examples")
     contrast = slice_contrast(half, inside)
     excess = float(contrast.excess[0])
-    if contrast.error is None or contrast.degrees is None:
+    if isinstance(contrast, OutcomeContrast):
+        units, least = int(contrast.degrees[0]) + 1, MIN_CLUSTERS if clustered else 2
+        if units < least:
+            status = f"not_estimable: {units} {'clusters' if clustered else 'examples'}"
+            return Confirmation(n, excess, nothing, nothing, nothing, status)
+        p = p_values(contrast)
+        low, high = contrast.found.limits(_ALPHA)
+        if np.isnan(p[0]):
+            status = "not_estimable: too few changed values"
+            return Confirmation(n, excess, nothing, nothing, nothing, status)
+    elif contrast.error is None or contrast.degrees is None:
         p = p_values(contrast)
         one, other = contrast.inside, contrast.rest
         low, high = excess_interval(
@@ -404,8 +420,11 @@ def find_slices(
     -----
     Excess = shift of correctness in the slice − shift of all others; H0: excess = 0. A single pair
     of models on independent examples: the level at which MOVER limits exclude 0. Several members,
-    clusters or weights: linearised t (`contrasts.py`). An association of a slice with losses says
-    nothing about its cause. Measured power and false alarms: docs/statistics.md.
+    clusters or weights: linearised t (`contrasts.py`). Of outcomes that are numbers the shift is
+    that of the ratio of sums, in their unit, with MOVER on the limits of both sides.
+
+    An association of a slice with losses says nothing about its cause. Measured power and false
+    alarms: docs/statistics.md.
     """
     for name, value, least in (("bins", bins, 2), ("min_size", min_size, 2), ("top", top, 1)):
         if value < least:
@@ -417,10 +436,13 @@ def find_slices(
             f"'{variant}' is the baseline; name a compressed variant: "
             f"{', '.join(answers.variants) or 'there is none'}."
         )
-    after, before = (answers.correct(name).mean(axis=0) for name in (variant, answers.baseline))
-    change: Floats = after - before
-    # Thirds and sevenths that should cancel leave dust, and dust would count as a change.
-    change[np.abs(change) < 1e-12] = 0.0
+    if answers.outcome is None:
+        after, before = (answers.correct(name).mean(axis=0) for name in (variant, answers.baseline))
+        change: Floats = after - before
+        # Thirds and sevenths that should cancel leave dust, and dust would count as a change.
+        change[np.abs(change) < 1e-12] = 0.0
+    else:
+        change = gains(answers, variant)
     names = searchable(answers) if columns is None else columns
     chosen = chosen_columns(answers, names, bins, min_size)
     if not names:
@@ -431,10 +453,14 @@ def find_slices(
         return _frame([], [UNSEARCHED + why])
     if not change.any():
         why = f"'{variant}' and '{answers.baseline}' are right on the same examples"
+        if answers.outcome is not None:
+            why = f"'{variant}' and '{answers.baseline}' have the same outcomes"
         return _frame([], [f"{UNSEARCHED}{why}, so none can lose more than another."])
     changed = int((change != 0).sum())
     if changed < fewest:
         why = f"{counted(changed, 'prediction')} became wrong or right, and {fewest} are needed."
+        if answers.outcome is not None:
+            why = f"{counted(changed, 'outcome')} changed, and {fewest} are needed."
         return _frame([], [UNSEARCHED + why])
     rng = stream(random_state, variant, f"task {answers.task or ''}", "slices")
     discovery = discovery_half(change, answers.label, answers.cluster, rng)
@@ -442,8 +468,12 @@ def find_slices(
     unit = answers.cluster
     if unit is None and answers.weight is not None:
         unit = np.arange(answers.n_examples)
-    one_pair = len(answers.of(variant)) == len(answers.of(answers.baseline)) == 1
-    whole = Half(change, answers.weight, unit, exact=one_pair and unit is None)
+    whole: Half | OutcomeHalf
+    if answers.outcome is None:
+        one_pair = len(answers.of(variant)) == len(answers.of(answers.baseline)) == 1
+        whole = Half(change, answers.weight, unit, exact=one_pair and unit is None)
+    else:
+        whole = outcome_half(answers, variant)
     first, second = whole.part(discovery), whole.part(~discovery)
     tested = candidates(
         chosen, discovery, first, pairs=pairs, min_size=min_size, clustered=clustered
@@ -484,7 +514,15 @@ def find_slices(
             }
         )
     rows.sort(key=lambda row: bool(row["excess_discovery"] > 0))  # stable: by p within each sign
-    if first.exact:
+    if answers.outcome is not None and answers.outcome.better == Better.LOWER:
+        rows = [_turned(row) for row in rows]
+    if isinstance(first, OutcomeHalf):
+        units = "clusters" if clustered else "examples"
+        notes = [
+            f"Excess of '{answers.outcome.name if answers.outcome else ''}' tested by the smallest "
+            f"level at which MOVER limits of ratios of sums exclude 0, over {units}."
+        ]
+    elif first.exact:
         notes = ["Excess tested by the smallest level at which its MOVER limits exclude 0."]
     else:
         units = "clusters" if clustered else "examples"
@@ -497,6 +535,31 @@ def find_slices(
     else:
         notes += nothing_found(tested, first, alpha)
     return _frame(rows, notes)
+
+
+def outcome_half(answers: Answers, variant: str) -> OutcomeHalf:
+    """Outcomes of both models, of which more is better; about their ratio, which keeps digits."""
+    assert answers.outcome is not None
+    sign = 1.0 if answers.outcome.better == Better.HIGHER else -1.0
+    (num_b, den_b), (num_c, den_c) = (answers.outcomes(n) for n in (answers.baseline, variant))
+    if np.array_equal(den_b, den_c):
+        num_c, num_b = num_c - num_b, np.zeros_like(num_b)
+    elif den_b.sum() > 0:
+        centre = num_b.sum() / den_b.sum()
+        num_b, num_c = num_b - centre * den_b, num_c - centre * den_c
+    weight = np.ones_like(den_b) if answers.weight is None else answers.weight
+    values = np.stack([sign * num_b, sign * num_c, den_b, den_c]) * weight
+    return OutcomeHalf(values, den_b, answers.cluster)
+
+
+def _turned(row: dict[str, Any]) -> dict[str, Any]:
+    """A row in the outcome's own unit, where less is better."""
+    return row | {
+        "excess_discovery": -row["excess_discovery"],
+        "excess": -row["excess"],
+        "excess_low": -row["excess_high"],
+        "excess_high": -row["excess_low"],
+    }
 
 
 def _frame(rows: list[dict[str, Any]], notes: list[str]) -> pd.DataFrame:

@@ -452,8 +452,8 @@ def cannot_tell(finding: Finding, limit: int = 5) -> list[str]:
             names.append(f"{name} ({why})")
         sizes = [small.n for small in finding.small if small.n is not None]
         if len(names) > limit and sizes:  # a class of three leads no list
-            untested = [small.kind for small in finding.small]
-            parts = Parts(untested.count("class"), untested.count("group")).many
+            whose = [small.kind for small in finding.small]
+            parts = Parts(whose.count("class"), whose.count("group")).many
             lines.append(
                 f"Not tested: {parts} of {count(min(sizes))} to {count(max(sizes))} examples."
             )

@@ -292,8 +292,8 @@ def test_what_a_cube_of_sums_refuses(tmp_path: Path) -> None:
     counted(world(n=200), tmp_path / "cube.parquet")
     with pytest.raises(InputError, match=r"sums of changes from 'dense'.*--baseline int8"):
         fw.audit_table(tmp_path / "cube.parquet", baseline="int8")
-    with pytest.raises(InputError, match="--better cannot be applied to a cube"):
-        fw.audit_table(tmp_path / "cube.parquet", better="lower")
+    with pytest.raises(InputError, match="--outcome cannot be applied to a cube"):
+        fw.audit_table(tmp_path / "cube.parquet", outcome="cost", better="higher")
     broken = parquet.read_table(tmp_path / "cube.parquet")
     at = broken.column_names.index("sum:1:num")
     parquet.write_table(broken.remove_column(at), tmp_path / "broken.parquet")

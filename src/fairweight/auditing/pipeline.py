@@ -118,7 +118,8 @@ def run(
     lineage = parents_in(variants_table)
     # A leak comes first: the terminal shows only some notes.
     notes = leak_notes(leaks(variants_table, request.variants))
-    if len(cube.tasks) == 1 and not request.names_task:  # its mean over tasks would say everything twice
+    # Of one task the mean over tasks would say everything twice.
+    if len(cube.tasks) == 1 and not request.names_task:
         only = cube.tasks[0]
         notes.append(f"There is one task, '{only}', so results do not name it.")
         if training is not None and "task" in training:

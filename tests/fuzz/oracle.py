@@ -527,13 +527,12 @@ def _rates(
     for number, division in enumerate(divisions):
         if not tasks or division.by == "class":
             continue
-        once = frame["id"].duplicated()
         for level in dict.fromkeys(division.values):
             there = [found.get((number, task, level)) for task in tasks]
             held = [rates for rates in there if rates is not None]  # the tasks that have the group
             mean = {v: sum(rates[v] for rates in held) / len(held) for v in sides}
-            chosen = pd.Series([value == level for value in division.values]) & ~once
-            n = int(frame["count"][chosen].sum())
+            chosen = frame[[value == level for value in division.values]]
+            n = int(chosen["count"][~chosen["id"].duplicated()].sum())
             if len(held) < len(tasks):
                 n = max(int(rates["count"]) for rates in held)
             yield division, None, level, {**mean, "count": n}

@@ -42,7 +42,7 @@ def read_delimited(
     import duckdb
 
     table = workspace.name("source")
-    delimiter = delimiter_of(_head(files[0]))
+    delimiter = delimiter_of(_head(files[0]), first="\t" if ".tsv" in files[0].suffixes else ",")
     for file in files:
         _check_header(file, delimiter)
     options = [
@@ -151,14 +151,18 @@ def _columns_where(
     return [column for column, met in zip(columns, found, strict=True) if met]
 
 
-def delimiter_of(head: str) -> str:
+def delimiter_of(head: str, first: str = ",") -> str:
     r"""The character that separates the columns of the header: the most frequent unquoted one.
+
+    Of two that are as frequent, `first`: names of a TSV file may hold commas.
 
     >>> [delimiter_of(line) for line in ("a;b;c", 'a,"x;y;z"', "a\tb", "a", "a;b\r1,2,3")]
     [';', ',', '\t', ',', ';']
+    >>> delimiter_of("x,0\tx,1\tlabel", first="\t")
+    '\t'
     """
     unquoted = re.split("[\r\n]", "".join(head.split('"')[::2]), maxsplit=1)[0]
-    return max(DELIMITERS, key=unquoted.count)
+    return max((first, *DELIMITERS), key=unquoted.count)
 
 
 def _head(file: Path) -> str:

@@ -341,9 +341,12 @@ def test_the_readme_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
     people = pd.DataFrame({"sex": np.where(np.arange(n) % 3, "F", "M"), "age": label})
     people["age"] = np.where(np.arange(n) % 5 < 2, "old", "young")
     answers = {"dense": label, "int8": np.where(np.arange(n) % 9 == 0, 1 - label, label)}
+    tables = []
     for name, prediction in answers.items():
         table = people.assign(example_id=np.arange(n), label=label, prediction=prediction)
         table.to_csv(f"{name}.csv", index=False)
+        tables.append(table.assign(variant=name))
+    pd.concat(tables).to_parquet("predictions.parquet")  # as `predict` writes it
     names = {f"{name}_predictions": prediction for name, prediction in answers.items()}
     ran = run_blocks(
         README.read_text(encoding="utf-8"), names | {"y_true": label, "people": people}

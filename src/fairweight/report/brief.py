@@ -143,6 +143,8 @@ def _brief(result: AuditResult, found: Sequence[Finding], verdict: Verdict | Non
         if verdict is not None:
             policy = f"policy: {verdict.variants.get(finding.variant, 'not checked')}"
         said = [_what(finding), *_beyond(finding), *_certain(finding)]
+        if not result.labelled:
+            said = [_changed(result, finding)]
         text = "; ".join([*said, *([] if unknown else [policy])])
         own.append(Line(shown(finding.variant, NAME), (f"{text}.",)))
     return Brief(

@@ -118,6 +118,7 @@ REFUSED = {
     "disparate_impact", "ppv_ratio", "heterogeneity", "heterogeneity_within_classes",
     "concentration", "class_impact",
     "ece", "ece_top_label",
+    "total_variation", "kl_divergence", "first_choice_agreement",
 }  # fmt: skip
 
 

@@ -74,7 +74,7 @@ def test_bytes_without_a_scaling(pick: nn.Module, onnx_file: Callable[..., Path]
         with pytest.raises(InputError, match="does not say how images are scaled"):
             open_model(model, "m").run(images)
         np.testing.assert_allclose(open_model(model, "m", scaling=HALF).run(images), [[-1] * 3])
-    with pytest.raises(InputError, match=r"1 channels, but the bytes have the shape \(1, 2, 2, 3"):
+    with pytest.raises(InputError, match=r"1 channel, but the bytes have the shape \(1, 2, 2, 3"):
         open_model(pick, "m", scaling=HALF).run(np.zeros((1, 2, 2, 3), dtype=np.uint8))
 
 

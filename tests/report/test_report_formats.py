@@ -128,6 +128,17 @@ def test_the_hub_reads_the_entry_of_a_benchmark(population: AuditResult) -> None
         to_eval_results(population, "faces", variant="int8")
 
 
+def test_an_entry_for_a_benchmark_of_outcomes() -> None:
+    """A share of right answers has an entry; a loss, or predictions without labels, have none."""
+    right = {"dense": [1, 1, 1, 0] * 30, "int8": [1, 1, 0, 0] * 30}
+    made = fw.audit(outcomes=right, better="higher", n_boot=20)
+    assert "value: 50.0" in to_eval_results(made.result, "me/set")
+    losses = {name: [v + i / 7 for i, v in enumerate(held)] for name, held in right.items()}
+    made = fw.audit(outcomes=losses, better="lower", n_boot=20)
+    with pytest.raises(InputError, match="holds the share of right predictions"):
+        to_eval_results(made.result, "me/set")
+
+
 def test_hostile_names_break_neither_metadata_nor_text(hostile_population: AuditResult) -> None:
     hub = pytest.importorskip("huggingface_hub", reason="huggingface_hub is not installed")
     name = hostile_population.variants[0]

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from fairweight.auditing.result import at_task, is_ok, records, select, variant_of
 from fairweight.base.wording import missing, shown
 from fairweight.errors import InputError
-from fairweight.report.finding import ranked
+from fairweight.report.finding import ranked, unit_of_audit
 from fairweight.report.markdown import escaped, rows_of
 from fairweight.report.numbers import count, number
 from fairweight.report.view_model import payer_row, payers_table, view
@@ -132,16 +132,22 @@ def to_eval_results(
             f"dataset_id (--dataset-id) cannot be '{dataset_id}'; give the id of a data set on the "
             "hub, such as cais/hle."
         )
-    rows = at_task(select(result, name, "accuracy", "overall"), result, None)
-    (row,) = records(rows)
+    rows = at_task(select(result, name, result.primary, "overall"), result, None)
+    rows = rows[rows["scope"] == "model"]
+    if not len(rows) or not result.labelled or not unit_of_audit(result).share:
+        raise InputError(
+            "An entry holds the share of right predictions, and this audit has none; write another "
+            "format (--format), or audit labels and predictions."
+        )
+    row = records(rows)[0]
     low, high = (100 * float(row[column]) for column in ("ci_low", "ci_high"))
     notes = (
         f"accuracy in percent of {shown(name, LENGTH)}, {count(row['n'])} examples; "
         f"{shown(result.baseline, LENGTH)} has {100 * row['baseline']:.2f}; change "
         f"{100 * row['shift']:+.2f} points, 95 % [{low:+.2f}, {high:+.2f}]"
     )
-    groups = select(result, name, "accuracy", "group")
-    groups = groups[is_ok(groups)]
+    groups = select(result, name, result.primary, "group")
+    groups = groups[is_ok(groups) & (groups["scope"] == "model")]
     if len(groups):
         worst = records(groups.loc[[groups["shift"].idxmin()]])[0]
         notes += (

@@ -14,8 +14,8 @@ import fairweight as fw
 from fairweight.auditing.counts.cube import add
 from fairweight.auditing.counts.cube_file import read_cubes
 from fairweight.auditing.counts.group_by import count as count_view
-from fairweight.auditing.counts.outcome_sums import PER_MODEL, OutcomeSums, terms_of
-from fairweight.auditing.intervals.ratio import EXPONENTS, RatioSums
+from fairweight.auditing.counts.outcome_sums import EXPONENTS, PER_MODEL, OutcomeSums, terms_of
+from fairweight.auditing.intervals.ratio import RatioSums
 from fairweight.errors import InputError
 from fairweight.tables.align import align
 from fairweight.tables.spec import TableSpec, sources_of

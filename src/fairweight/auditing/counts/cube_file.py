@@ -28,9 +28,8 @@ from fairweight.auditing.counts.cube import (
     unit_order,
     with_own_classes,
 )
-from fairweight.auditing.counts.outcome_sums import PER_MODEL, OutcomeSums, term_name
+from fairweight.auditing.counts.outcome_sums import EXPONENTS, PER_MODEL, OutcomeSums, term_name
 from fairweight.auditing.document import Fields, outcome_of
-from fairweight.auditing.intervals.ratio import EXPONENTS
 from fairweight.base.files import atomic_file
 from fairweight.base.types import Floats
 from fairweight.errors import InputError

@@ -28,8 +28,13 @@ from fairweight.auditing.counts.cube import (
     unit_order,
     with_own_classes,
 )
-from fairweight.auditing.counts.outcome_sums import NORMAL_FROM, PER_MODEL, OutcomeSums, terms_of
-from fairweight.auditing.intervals.ratio import Exponents
+from fairweight.auditing.counts.outcome_sums import (
+    NORMAL_FROM,
+    PER_MODEL,
+    Exponents,
+    OutcomeSums,
+    terms_of,
+)
 from fairweight.base.types import Floats
 from fairweight.errors import InputError
 from fairweight.tables.canonical import canonical, class_order

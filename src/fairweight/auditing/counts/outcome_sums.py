@@ -9,25 +9,40 @@ one cluster's part, and its totals are enough.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from itertools import product
+from math import comb
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from fairweight.auditing.intervals.ratio import (
-    EXPONENTS,
-    VARIABLES,
-    Exponents,
-    about_another_centre,
-)
 from fairweight.base.types import Floats
+
+# What is summed: products up to the third order of these four. Differences between the models, not
+# the compressed model's own values: rounding would eat Σ e³ of losses that hardly change.
+VARIABLES = ("num", "num_change", "den", "den_change")  # num: less `centre` times den
+Exponents: TypeAlias = tuple[int, ...]  # of the four
+EXPONENTS: tuple[Exponents, ...] = tuple(
+    sorted((p for p in product(range(4), repeat=4) if 0 < sum(p) <= 3), key=lambda p: (sum(p), p))
+)
 
 # Arrays of one number per cell and model, in the order of a cube's file.
 PER_MODEL = ("better", "worse", "changed", "changed_weight", "gains", "losses", "largest_loss")
 
 NORMAL_FROM = 1_000  # examples of one cell whose sum of signs is drawn as a normal number
+
+
+def about_another_centre(
+    product: Callable[[Exponents], Floats], exponents: Exponents, step: float | Floats
+) -> Floats:
+    """A sum of products once num has become num + step den, from the sums as they were."""
+    num, change, den, grown = exponents
+    made: Floats = product(exponents)
+    for k in range(1, num + 1):
+        made = made + comb(num, k) * step**k * product((num - k, change, den + k, grown))
+    return made
 
 
 def terms_of(variables: int, order: int) -> tuple[Exponents, ...]:

@@ -11,23 +11,17 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import product
-from math import comb, factorial, prod
-from typing import Literal, TypeAlias
+from math import factorial, prod
+from typing import Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import ndtr, ndtri, stdtr, stdtrit
 
+from fairweight.auditing.counts.outcome_sums import EXPONENTS, VARIABLES, about_another_centre
 from fairweight.auditing.intervals.units import crossed_variance
 from fairweight.base.types import Floats, Limits
 
-# What is summed: products up to the third order of these four. Differences between the models, not
-# the compressed model's own values: rounding would eat Σ e³ of losses that hardly change.
-VARIABLES = ("num", "num_change", "den", "den_change")  # num: less `centre` times den
-Exponents: TypeAlias = tuple[int, ...]  # of the four
-EXPONENTS: tuple[Exponents, ...] = tuple(
-    sorted((p for p in product(range(4), repeat=4) if 0 < sum(p) <= 3), key=lambda p: (sum(p), p))
-)
 POSITION = {exponents: place for place, exponents in enumerate(EXPONENTS)}
 N_CHANGED = 10  # with fewer changed values nothing is known of their size
 SMALL_POOL = 1000  # units up to which the skewness of a pool counts more than once
@@ -44,17 +38,6 @@ def products_of(variables: ArrayLike) -> Floats:
         [np.ones_like(v), v, v * v, v * v * v] for v in np.asarray(variables, dtype=np.float64)
     ]
     return np.stack([prod(p[k] for p, k in zip(powers, e, strict=True)) for e in EXPONENTS], -1)
-
-
-def about_another_centre(
-    product: Callable[[Exponents], Floats], exponents: Exponents, step: float | Floats
-) -> Floats:
-    """A sum of products once num has become num + step den, from the sums as they were."""
-    num, change, den, grown = exponents
-    made: Floats = product(exponents)
-    for k in range(1, num + 1):
-        made = made + comb(num, k) * step**k * product((num - k, change, den + k, grown))
-    return made
 
 
 @dataclass(frozen=True)

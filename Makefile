@@ -30,8 +30,8 @@ test: $(VENV)/.dev-installed chromium  ## tests and doctests
 quick: $(VENV)/.dev-installed  ## the core and the tests of what changed since the last commit, within a minute
 	$(ONE_THREAD) $(BIN)/python -m tests.quick
 
-test-slow: $(VENV)/.dev-installed  ## simulations, all combinations and cases, properties twice as often: hours
-	$(ONE_THREAD) FAIRWEIGHT_HYPOTHESIS=thorough $(BIN)/python -m pytest -n $(WORKERS) -m 'slow or hypothesis'
+test-slow: $(VENV)/.dev-installed chromium  ## simulations, all combinations and cases: hours; goes on where it was stopped
+	$(ONE_THREAD) $(BIN)/python -m tests.slow --jobs $(WORKERS)
 
 test-lowest: $(BIN)/pip  ## the audit, viewer and command line at the lowest versions that are declared
 	mkdir -p build && $(BIN)/python tests/lowest.py > build/lowest.txt

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -79,8 +80,11 @@ class StoppedError(Exception):
 
 
 @pytest.mark.parametrize("at", [1, 5, 6, 7, 17])
-def test_an_interrupted_run_goes_on_to_the_same_weights(at: int, tmp_path: Path) -> None:
-    whole = train(network(), striped(), striped(seed=1), SPEC)
+@pytest.mark.parametrize("spec", [SPEC, replace(SPEC, precision="bfloat16")], ids=["32", "16"])
+def test_an_interrupted_run_goes_on_to_the_same_weights(
+    spec: Training, at: int, tmp_path: Path
+) -> None:
+    whole = train(network(), striped(), striped(seed=1), spec)
 
     def stop(numbers: dict[str, float], done: int, total: int) -> None:
         assert total == 18  # three epochs of six batches
@@ -89,9 +93,9 @@ def test_an_interrupted_run_goes_on_to_the_same_weights(at: int, tmp_path: Path)
 
     folder = tmp_path / "run"
     with pytest.raises(StoppedError):
-        train(network(), striped(), striped(seed=1), SPEC, checkpoint=folder, save_every=0,
+        train(network(), striped(), striped(seed=1), spec, checkpoint=folder, save_every=0,
               progress=stop)  # fmt: skip
-    continued = train(network(), striped(), striped(seed=1), SPEC, checkpoint=folder)
+    continued = train(network(), striped(), striped(seed=1), spec, checkpoint=folder)
     assert same(whole.model, continued.model)
     assert whole.history == continued.history
     assert whole.kept_epoch == continued.kept_epoch
@@ -373,3 +377,18 @@ def test_shapes_are_looked_at() -> None:
         examples(np.zeros((3, 4, 4), np.uint8), np.zeros(3, int))
     with pytest.raises(InputError, match="3 images and 4 labels"):
         examples(np.zeros((3, 4, 4, 1), np.uint8), np.zeros(4, int))
+
+
+def test_layers_compute_in_16_bits_and_weights_stay_in_32() -> None:
+    seen: set[torch.dtype] = set()
+    model = network(dropout=0.0)
+    model[0].register_forward_hook(lambda module, inputs, output: seen.add(output.dtype))
+    short = replace(SPEC, precision="bfloat16", keep_best=False)
+    made = train(model, striped(), striped(seed=1), short)
+    assert seen == {torch.bfloat16, torch.float32}  # steps of the training, evaluation
+    assert {value.dtype for value in made.model.parameters()} == {torch.float32}
+    assert made.history[-1]["accuracy"] > 0.95
+    plain = train(network(dropout=0.0), striped(), None, replace(SPEC, keep_best=False)).model
+    pairs = zip(made.model.parameters(), plain.parameters(), strict=True)
+    assert all(torch.allclose(a, b, atol=0.02) for a, b in pairs)
+    assert not same(made.model, plain)

@@ -45,7 +45,7 @@ def replicated(c: Comparison, wanted: Sequence[Estimand]) -> list[Replicated]:
 
 def value_block(c: Comparison, estimand: Estimand, found: Replicated) -> Block:
     """The rows of one estimand that is drawn, about these models."""
-    return next(drawn_rows(c, [(estimand, found)]))
+    return next(drawn_rows(c, [[(estimand, found)]]))
 
 
 def covers(low: Floats, truth: Floats, high: Floats) -> Floats:

@@ -12,6 +12,7 @@ from .choices import (
     WORLDS,
     calibration,
     frontier_calibration,
+    judged_tables,
     no_number_can,
 )
 
@@ -31,6 +32,14 @@ def test_nearness_is_not_overstated(world: str, n_variants: int) -> None:
     """It leads, so it may be too cautious and not too sure."""
     found = calibration(world, n_variants)
     assert found.near - found.actual_near.value <= MOST_OFF[n_variants] + ALLOWANCE
+
+
+@pytest.mark.parametrize("n_variants", VARIANTS)
+@pytest.mark.parametrize("world", [world for world in WORLDS if world not in OUT_OF_REACH])
+def test_stated_and_actual_agree_in_tables(world: str, n_variants: int) -> None:
+    found = judged_tables(world, n_variants)[-1]
+    assert abs(found["off"]) <= MOST_OFF[n_variants] + 2 * found["error"]
+    assert found["covered"] >= 0.93
 
 
 @pytest.mark.parametrize("n_variants", VARIANTS)

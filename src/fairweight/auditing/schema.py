@@ -60,7 +60,7 @@ def of_kind(cells: NDArray[Any], kind: str) -> NDArray[np.bool_]:
     """Which cells of a column of statuses are of a kind."""
     import numpy as np
 
-    return np.char.startswith(cells.astype(str), kind)
+    return np.array([str(cell).startswith(kind) for cell in cells.tolist()], dtype=bool)
 
 
 # Tables and their columns.
@@ -111,7 +111,7 @@ def frame(table: str, rows: Any = (), *, more: Iterable[str] = ()) -> pd.DataFra
         ]
         columns = {name: [row.get(name) for row in held] for name in names}
     made = {name: _array(columns[name], kinds.get(name, "mixed")) for name in names}
-    return pd.DataFrame(made, columns=names)
+    return pd.DataFrame(made)
 
 
 def typed(table: str | None, held: pd.DataFrame) -> pd.DataFrame:

@@ -188,6 +188,12 @@ def in_format(values: Tensor, layout: torch.memory_format) -> Tensor:
     return values.contiguous(memory_format=layout)
 
 
+def arithmetic(precision: str, device: str | torch.device) -> torch.autocast:
+    """The context of a training's forward passes: layers in `bfloat16`, or all in `float32`."""
+    kind = torch.device(device).type
+    return torch.autocast(kind, dtype=torch.bfloat16, enabled=precision == "bfloat16")
+
+
 # Batches as models take them: floats (N, C, H, W), from floats as they are or scaled bytes.
 
 

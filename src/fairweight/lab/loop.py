@@ -18,6 +18,7 @@ from fairweight.errors import InputError
 from fairweight.lab.batches import (
     Examples,
     Scaling,
+    arithmetic,
     generator,
     in_format,
     lay_out,
@@ -259,10 +260,13 @@ def train(
                 images = in_format(images.to(device), layout)
                 if distiller is not None:
                     loss = distiller.loss(model, images, labels, chosen)
-                elif weighting is not None:
-                    loss = weighting.loss(model(images), labels)
                 else:
-                    loss = loss_of(model(images), labels, spec.loss)
+                    with arithmetic(spec.precision, device):
+                        output = model(images)
+                    if weighting is not None:
+                        loss = weighting.loss(output.float(), labels)
+                    else:
+                        loss = loss_of(output.float(), labels, spec.loss)
                 value = loss.item()
                 if not math.isfinite(value):
                     raise InputError(

@@ -60,6 +60,10 @@ class Training:
         How much classes (of an attribute: its two values) weigh in the loss. `class-balanced`:
         all the same, however many examples they have. `worst-class`: alike at first, and after
         every epoch more for those with more errors in it.
+    precision
+        Of the networks' arithmetic while they train. `bfloat16` keeps weights, losses and the
+        optimiser in float32 and computes the layers in 16 bits: a ResNet trains twice as fast on
+        processors that have it. Evaluation and prediction are always in float32.
     keep_best
         Keep the weights of the epoch that is best on the validation images, not the last ones.
     seed
@@ -81,6 +85,7 @@ class Training:
     augment: Augment = Augment()
     loss: Literal["cross-entropy", "binary"] = "cross-entropy"
     weighting: Literal["none", "class-balanced", "worst-class"] = later("none")
+    precision: Literal["float32", "bfloat16"] = later("float32")
     keep_best: bool = True
     seed: Annotated[int, Field(ge=0)] = 0
 

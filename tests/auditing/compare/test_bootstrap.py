@@ -10,7 +10,7 @@ import scipy.stats
 
 import fairweight as fw
 from fairweight.auditing.compare import bootstrap
-from fairweight.auditing.compare.bootstrap import widened
+from fairweight.auditing.compare.bootstrap import few_clusters, widened
 from fairweight.auditing.compare.comparison import Slots
 from fairweight.auditing.compare.estimands import Estimand
 from fairweight.auditing.metrics.registry import metric
@@ -88,12 +88,13 @@ def test_few_clusters_widen_percentile_limits_about_the_value() -> None:
     estimand = Estimand(metric("kappa"), slots([20, 50, np.nan]), np.full(3, 100.0), None)
     value = np.array([0.5, 0.5, 0.5])
     limits = np.array([0.4, 0.4, 0.4]), np.array([0.55, 0.55, 0.55])
-    low, high = widened(estimand, value, limits, 0.05)
+    low, high = widened(value, limits, few_clusters(estimand), 0.05)
     factor = scipy.stats.t.ppf(0.975, 19) / scipy.stats.norm.ppf(0.975)  # 2.093 / 1.960
     assert low == pytest.approx([0.5 - 0.1 * factor, 0.4, 0.4])
     assert high == pytest.approx([0.5 + 0.05 * factor, 0.55, 0.55])
     # limits that miss their own value are not drawn in
-    low, high = widened(estimand, value, (np.full(3, 0.52), np.full(3, 0.6)), 0.05)
+    limits = np.full(3, 0.52), np.full(3, 0.6)
+    low, high = widened(value, limits, few_clusters(estimand), 0.05)
     assert low[0] == pytest.approx(0.52)
     assert high[0] == pytest.approx(0.5 + 0.1 * factor)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -335,3 +336,19 @@ def test_every_architecture_can_be_taught_by_every_loss_that_it_has_features_for
         value = distiller.loss(student, images, data.labels, torch.arange(8))
         value.backward()
         assert torch.isfinite(value), (name, entry.name)
+
+
+def test_losses_are_in_32_bits_where_layers_compute_in_16() -> None:
+    data = coloured()
+    scaling = scaling_of(data.images)
+    images = model_input(data.images[:16], scaling)
+    found = {}
+    for precision in ("float32", "bfloat16"):
+        distiller = Distiller(Distillation(losses="at+kd"), teacher(data))
+        distiller.begin(network(), data, replace(SPEC, precision=precision), scaling)
+        found[precision] = distiller.loss(network(), images, data.labels[:16], torch.arange(16))
+    assert {loss.dtype for loss in found.values()} == {torch.float32}
+    assert found["bfloat16"] != found["float32"]
+    assert found["bfloat16"].item() == pytest.approx(found["float32"].item(), rel=0.05)
+    made = distilled("at+kd", data, network(), training=replace(SPEC, precision="bfloat16"))
+    assert all(torch.isfinite(value).all() for value in made.parameters())

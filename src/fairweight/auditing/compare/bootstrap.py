@@ -18,6 +18,8 @@ from fairweight.auditing.compare.estimands import Estimand
 from fairweight.auditing.compare.estimate import (
     Estimate,
     Family,
+    Formula,
+    LimitsAt,
     few_changes,
     limits_where,
     status,
@@ -31,6 +33,8 @@ from fairweight.auditing.intervals.bootstrap import (
     bias_corrected,
     exceedance_p,
     inflated_limits,
+    percentile,
+    simultaneous,
 )
 from fairweight.auditing.intervals.units import NO_VARIANCE, Term, TwoWay, two_way
 from fairweight.auditing.schema import NOT_ESTIMABLE, SMALL_GROUP, of_kind
@@ -60,8 +64,8 @@ def drawn_limits(
     if estimand.metric.inflation is not None:
         low, high = _inflated(c, estimand, observed, draws, found.swapped, levels, scope)
     else:
-        low, high = draws.simultaneous(observed, levels[:, None])
-        low, high = widened(estimand, observed, (low, high), levels[:, None])
+        ends = draws.simultaneous(observed, levels[:, None])
+        low, high = widened(observed, ends, few_clusters(estimand), levels[:, None])
     return np.where(draws.still, np.nan, low), np.where(draws.still, np.nan, high)
 
 
@@ -126,19 +130,54 @@ def cut(estimand: Estimand, limits: Limits, part: Part) -> Limits:
     return np.clip(limits[0], low, high), np.clip(limits[1], low, high)
 
 
-def widened(estimand: Estimand, value: Floats, limits: Limits, level: float | Floats) -> Limits:
+def few_clusters(estimand: Estimand) -> Floats:
+    """Degrees of freedom of rows with under 50 clusters, by which limits are widened; else NaN."""
+    few = estimand.slots.clusters < FEW_CLUSTERS
+    return np.where(few, _degrees(estimand), np.nan)
+
+
+def widened(value: Floats, limits: Limits, degrees: Floats, level: float | Floats) -> Limits:
     """Under 50 clusters, limits moved away from the value by t(G − 1) / z; else as they are.
 
     The middle 95 % of draws of few clusters are too close: draws vary less than new clusters do.
     """
-    few = estimand.slots.clusters < FEW_CLUSTERS
+    few = ~np.isnan(degrees)
     if not few.any():
         return limits
     tail = np.asarray(level) / 2
-    degrees = np.where(few, _degrees(estimand), 1.0)
-    factor = np.where(few, stdtrit(degrees, tail) / ndtri(tail), 1.0)
+    factor = stdtrit(np.where(few, degrees, 1.0), tail) / ndtri(tail)
     low, high = (value + (side - value) * factor for side in limits)
-    return np.fmin(limits[0], low), np.fmax(limits[1], high)
+    low, high = np.fmin(limits[0], low), np.fmax(limits[1], high)
+    return np.where(few, low, limits[0]), np.where(few, high, limits[1])
+
+
+def percentile_limits(
+    value: Floats,
+    ordered: Floats,
+    defined: NDArray[np.intp],
+    degrees: Floats,
+    rows: NDArray[np.bool_],
+    level: float | Floats,
+) -> Limits:
+    """Percentiles of draws in order, widened for few clusters; NaN but of some rows."""
+    ends = percentile(ordered, defined, level)
+    low, high = widened(value, ends, degrees, level)
+    return np.where(rows, low, np.nan), np.where(rows, high, np.nan)
+
+
+def simultaneous_limits(
+    value: Floats,
+    ordered: Floats,
+    defined: NDArray[np.intp],
+    error: Floats,
+    degrees: Floats,
+    rows: NDArray[np.bool_],
+    level: float | Floats,
+) -> Limits:
+    """The same at levels that draws may not resolve."""
+    ends = simultaneous(value, ordered, defined, error, level)
+    low, high = widened(value, ends, degrees, level)
+    return np.where(rows, low, np.nan), np.where(rows, high, np.nan)
 
 
 def _inflated(
@@ -173,7 +212,7 @@ def _state(
     unstable: NDArray[np.bool_] | None = None,
 ) -> NDArray[np.object_]:
     """The status of every row: of its size, of its value, of what its limits rest on."""
-    state = status(c, estimand.n, estimand.slots.clusters).copy()
+    state = status(c, estimand.n, estimand.slots.clusters)
     if estimand.status is not None:
         state = np.where(estimand.status == "ok", state, estimand.status)
     state[(state == "ok") & np.isnan(observed.change[0])] = "not_estimable: undefined in the data"
@@ -186,11 +225,11 @@ def _state(
     return state
 
 
-def limits_known(state: NDArray[np.object_], found: Replicated, part: Part) -> NDArray[np.bool_]:
-    """Rows that may have limits of this part."""
-    known = ~of_kind(state, NOT_ESTIMABLE)
-    if part in ("baseline", "compressed"):
-        known |= few_changes(state)
+def limits_known(
+    estimable: NDArray[np.bool_], few: NDArray[np.bool_], found: Replicated, part: Part
+) -> NDArray[np.bool_]:
+    """Rows that may have limits of this part; `few`: those whose change is too little for some."""
+    known = estimable | few if part in ("baseline", "compressed") else estimable
     return known if found.changed is None else known & found.changed.enough(part)
 
 
@@ -284,7 +323,17 @@ def _has_members(found: Replicated) -> bool:
 
 # Families: the values of an estimand with the limits, the test and the words of one rule.
 
-LimitsOf: TypeAlias = Callable[[Floats, Part], Limits]  # levels (L,), which part → (L, rows) each
+LimitsOf: TypeAlias = Callable[[Part, NDArray[np.bool_]], LimitsAt]  # of some rows of a part
+
+
+def limits_of(limits: Callable[[Floats, Part], Limits]) -> LimitsOf:
+    """Of a function of levels, (L,), and a part that returns (L, rows) each."""
+
+    def at(part: Part, level: float | Floats) -> Limits:
+        low, high = limits(np.reshape(level, -1), part)
+        return (low[0], high[0]) if np.ndim(level) == 0 else (low, high)
+
+    return lambda part, rows: limits_where(rows, partial(at, part))
 
 
 def drawn_family(c: Comparison, estimand: Estimand, found: Replicated | None, scope: str) -> Family:
@@ -319,7 +368,7 @@ def drawn_family(c: Comparison, estimand: Estimand, found: Replicated | None, sc
             p = linear_p(c, estimand, found)
             how[:] = f"t over {'clusters' if c.cube.unit_is_cluster else 'examples'}"
             how[few_changes(state)] = FEW_CHANGES
-        limits = partial(model_limits, c, estimand, found)
+        limits = limits_of(partial(model_limits, c, estimand, found))
         return _family(
             c, estimand, found, found.observed, state, how, limits=limits, corrected=limits, p=p,
             members=True,
@@ -365,12 +414,20 @@ def _percentiles(
     unstable, still = change.undefined > UNSTABLE, change.still
     state = _state(c, estimand, observed, found, unstable)
 
-    def limits(levels: Floats, part: Part) -> Limits:
-        value: Floats = getattr(observed, part)[0]
-        own = draws.drawn(part)
-        if not inflated:
-            ends = own.percentile(levels[:, None])
-            return widened(estimand, value, ends, levels[:, None])
+    degrees = few_clusters(estimand)
+
+    def pointwise(part: Part, rows: NDArray[np.bool_]) -> LimitsAt:
+        value, own = getattr(observed, part)[0], draws.drawn(part)
+        return Formula(percentile_limits, (value, own.ordered, own.defined, degrees, rows))
+
+    def corrected(part: Part, rows: NDArray[np.bool_]) -> LimitsAt:
+        value, own = getattr(observed, part)[0], draws.drawn(part)
+        stable = rows & ~own.still & (own.undefined <= UNSTABLE)
+        columns = value, own.ordered, own.defined, own.deviation(), degrees, stable
+        return Formula(simultaneous_limits, columns)
+
+    def basic(levels: Floats, part: Part) -> Limits:
+        value, own = getattr(observed, part)[0], draws.drawn(part)
         low, high = _inflated(c, estimand, value, own, found.swapped, levels, scope)
         # Whether nothing changed is what the test is for; the interval must not contradict it.
         return np.where(p <= levels[:, None], low, 0.0), high
@@ -397,7 +454,8 @@ def _percentiles(
     few = few_changes(state)
     how[few] = FEW_CHANGES
     # Exchanging predictions is a test of few changes too; relabelling members is none.
-    tested = limits_known(state, found, "change") | (few & ~unstable & (not method))
+    tested = limits_known(~of_kind(state, NOT_ESTIMABLE), few, found, "change")
+    tested |= few & ~unstable & (not method)
     columns = {}
     if inflated:
         debiased = bias_corrected(observed.change[0], change, drop_negative=True)
@@ -409,8 +467,10 @@ def _percentiles(
         observed,
         state,
         how,
-        limits=limits,
-        corrected=partial(method_limits if method else model_limits, c, estimand, found),
+        limits=limits_of(basic) if inflated else pointwise,
+        corrected=limits_of(partial(method_limits if method else model_limits, c, estimand, found))
+        if inflated
+        else corrected,
         p=np.where(tested, p, np.nan),
         moves=moves,
         members=not method,
@@ -431,15 +491,16 @@ def _two_way(c: Comparison, estimand: Estimand, found: Replicated, observed: Val
         interval = f"wider of {interval} and percentile bootstrap with members drawn"
     low = limits(np.array([c.options.alpha]), "change")[0][0]
     how = np.full(len(state), interval, dtype=object)
-    how[(np.isnan(low) | ~limits_known(state, found, "change")) & shown] = NO_WIDTH
-    how[few_changes(state)] = FEW_CHANGES
+    few = few_changes(state)
+    how[(np.isnan(low) | ~limits_known(shown, few, found, "change")) & shown] = NO_WIDTH
+    how[few] = FEW_CHANGES
     excess_p = None
     if observed.excess is not None:
         found_p = two_way_values(c, estimand, found, "excess").p_value
         excess_p = np.where(shown, found_p, np.nan)
     return _family(
-        c, estimand, found, observed, state, how, limits=limits, corrected=limits,
-        p=np.where(shown, p, np.nan), excess_p=excess_p,
+        c, estimand, found, observed, state, how, limits=limits_of(limits),
+        corrected=limits_of(limits), p=np.where(shown, p, np.nan), excess_p=excess_p,
     )  # fmt: skip
 
 
@@ -464,20 +525,18 @@ def _family(
     `moves` says which rows of a part have limits at the audit's level; groups that are too small
     have none at smaller levels.
     """
-    small = of_kind(state, SMALL_GROUP)
-
-    def at(limits: LimitsOf, part: Part, level: float | Floats) -> Limits:
-        low, high = limits(np.reshape(level, -1), part)
-        return (low[0], high[0]) if np.ndim(level) == 0 else (low, high)
+    small, few = of_kind(state, SMALL_GROUP), few_changes(state)
+    estimable = ~of_kind(state, NOT_ESTIMABLE)
 
     def estimate(part: Part, p: Floats | None = None) -> Estimate:
         value: Floats = getattr(observed, part)[0]
         if limits is None or corrected is None:
             return Estimate.alone(value, p)
-        known = limits_known(state, found, part)
+        known = limits_known(estimable, few, found, part)
         shown = known if moves is None else known & moves(part)
-        far = limits_where(known & ~small, partial(at, corrected, part))
-        return Estimate(value, limits_where(shown, partial(at, limits, part)), p, far)
+        # Nobody asks for the baseline, or the excess of what is drawn, at further levels.
+        further = corrected(part, known & ~small) if part in ("change", "compressed") else None
+        return Estimate(value, limits(part, shown), p, further)
 
     compared = observed.baseline is None
     own = None

@@ -117,13 +117,13 @@ def limits_where(rows: NDArray[np.bool_], limits: LimitsAt | None) -> LimitsAt:
 
 @dataclass(frozen=True)
 class Formula:
-    """Limits in closed form: a function of columns, (rows,) each, and of levels.
+    """Limits that are a function of columns, (rows,) or (rows, draws) each, and of levels.
 
     Rows do not depend on each other, so those of many estimates can be computed together.
     """
 
     function: Callable[..., Limits]
-    columns: tuple[Floats, ...]
+    columns: tuple[NDArray[Any], ...]
 
     def __call__(self, alpha: float | Floats) -> Limits:
         return self.function(*self.columns, alpha)
@@ -145,34 +145,58 @@ def limits_at(asked: Sequence[tuple[Estimate, float, Floats]]) -> list[Ends]:
     A formula is computed of all that ask for it together: a search for a limit takes no more steps
     for a thousand rows than for one.
     """
-    found: dict[int, Ends] = {}
-    together: dict[tuple[Callable[..., Limits], int], list[int]] = {}
-    for i, (estimate, alpha, levels) in enumerate(asked):
+    formulas: list[tuple[Formula, Floats]] = []
+    for estimate, alpha, levels in asked:
         limits, corrected = estimate.limits, estimate.corrected
-        if corrected is limits and isinstance(limits, Formula):
-            together.setdefault((limits.function, len(levels)), []).append(i)
-        elif corrected is limits:
-            found[i] = _ends(*limits(np.array([alpha, *levels])[:, None]))
-        else:
-            further = None if corrected is None or not len(levels) else corrected(levels[:, None])
-            found[i] = Ends(limits(alpha), further)
+        if isinstance(limits, Formula):
+            every = np.array([alpha, *(levels if corrected is limits else ())])
+            formulas.append((limits, every))
+        if isinstance(corrected, Formula) and corrected is not limits and len(levels):
+            formulas.append((corrected, levels))
+    computed = iter(_computed(formulas))
+    ends = []
+    for estimate, alpha, levels in asked:
+        limits, corrected = estimate.limits, estimate.corrected
+        known = isinstance(limits, Formula)
+        if corrected is limits:
+            every = np.array([alpha, *levels])
+            ends.append(_ends(*(next(computed) if known else limits(every[:, None]))))
+            continue
+        pointwise = _ends(*next(computed)).pointwise if known else limits(alpha)
+        further = None
+        if corrected is not None and len(levels):
+            known = isinstance(corrected, Formula)
+            further = next(computed) if known else corrected(levels[:, None])
+        ends.append(Ends(pointwise, further))
+    return ends
+
+
+def _computed(asked: Sequence[tuple[Formula, Floats]]) -> list[Limits]:
+    """Formulas at levels, (levels, rows) each: one call for all with as many levels."""
+    together: dict[tuple[Callable[..., Limits], int], list[int]] = {}
+    for i, (formula, levels) in enumerate(asked):
+        together.setdefault((formula.function, len(levels)), []).append(i)
+    found: dict[int, Limits] = {}
     for (function, number), places in together.items():
-        formulas = [asked[i][0].limits for i in places]
-        every = [formula.columns for formula in formulas if isinstance(formula, Formula)]
-        columns = [np.concatenate(column) for column in zip(*every, strict=True)]
-        sizes = [len(asked[i][0].value) for i in places]
-        levels = np.array([[asked[i][1], *asked[i][2]] for i in places]).T
-        level = np.repeat(levels, sizes, axis=1)
+        every = [asked[i][0].columns for i in places]
+        columns = [beside(column) for column in zip(*every, strict=True)]
+        sizes = [len(own[0]) for own in every]
+        level = np.repeat(np.array([asked[i][1] for i in places]).T, sizes, axis=1)
         low, high = np.empty_like(level), np.empty_like(level)
-        step = max(1, AT_ONCE // (number + 1))
+        step = max(1, AT_ONCE // number)
         for start in range(0, level.shape[1], step):
             here = slice(start, start + step)
             made = function(*(column[here] for column in columns), level[:, here])
             low[:, here], high[:, here] = made
         for i, stop, size in zip(places, np.cumsum(sizes), sizes, strict=True):
             here = slice(stop - size, stop)
-            found[i] = _ends(low[:, here], high[:, here])
+            found[i] = low[:, here], high[:, here]
     return [found[i] for i in range(len(asked))]
+
+
+def beside(parts: Sequence[NDArray[Any]]) -> NDArray[Any]:
+    """Rows of several tables as one; of a single table no copy."""
+    return parts[0] if len(parts) == 1 else np.concatenate(parts)
 
 
 def _ends(low: Floats, high: Floats) -> Ends:
@@ -234,16 +258,18 @@ def joined(parts: Sequence[Family]) -> Family:
             p = np.concatenate(
                 [np.full(len(one.value), np.nan) if one.p is None else one.p for one in made]
             )
-        formulas = [one.limits for one in made if isinstance(one.limits, Formula)]
-        if all(one.corrected is one.limits for one in made):  # closed forms are one again
+
+        def every(pick: str) -> LimitsAt:
+            formulas = [f for f in (getattr(one, pick) for one in made) if isinstance(f, Formula)]
             if len(formulas) == len(made) and len({f.function for f in formulas}) == 1:
                 columns = zip(*(f.columns for f in formulas), strict=True)
-                every = tuple(np.concatenate(column) for column in columns)
-                return Estimate.closed(value, Formula(formulas[0].function, every), p)
-            return Estimate.closed(value, partial(limits, "limits"), p)
+                return Formula(formulas[0].function, tuple(map(np.concatenate, columns)))
+            return partial(limits, pick)
+
+        if all(one.corrected is one.limits for one in made):
+            return Estimate.closed(value, every("limits"), p)
         further = any(one.corrected is not None for one in known)
-        corrected = partial(limits, "corrected") if further else None
-        return Estimate(value, partial(limits, "limits"), p, corrected)
+        return Estimate(value, every("limits"), p, every("corrected") if further else None)
 
     def column(name: str, empty: Any, values: Sequence[Any]) -> Any:
         text = name in TEXT_COLUMNS

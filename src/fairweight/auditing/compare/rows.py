@@ -251,6 +251,7 @@ LEVEL_OF_KIND = {kind: kind for kind in KINDS} | {"intersection": "group"}
 
 
 ROWS_AT_ONCE = 20_000  # of several rates: their limits are computed together
+DRAWN_AT_ONCE = 500  # of what is drawn: thousands of draws go with every row
 
 
 def rate_rows(c: Comparison, metrics: Iterable[Metric]) -> Iterator[Built]:
@@ -330,19 +331,28 @@ def value_rows(c: Comparison, wanted: Sequence[Estimand]) -> Iterator[Block]:
         found = made.pop() if estimand.evaluate is not None else None
         key = estimand.metric.name, estimand.slots.kind
         families.setdefault(key, []).append((estimand, found))
+    together: list[Sequence[tuple[Estimand, Replicated | None]]] = []
+    size = 0
     for key in tuple(families):  # draws are let go once their rows are made
-        yield from drawn_rows(c, families.pop(key))
+        together.append(families.pop(key))
+        size += sum(len(estimand.slots) for estimand, _ in together[-1])
+        if size > DRAWN_AT_ONCE or not families:
+            yield from drawn_rows(c, together)
+            together, size = [], 0
 
 
 def drawn_rows(
-    c: Comparison, parts: Sequence[tuple[Estimand, Replicated | None]]
+    c: Comparison, families: Iterable[Sequence[tuple[Estimand, Replicated | None]]]
 ) -> Iterator[Block]:
-    """The rows of one family in every scope there is, in the order of its parts."""
-    if not sum(len(estimand.slots) for estimand, _ in parts):
-        return  # a column in which no example has a value has no levels
-    for scope in ("model",) if c.one_pair else ("model", "method"):
-        family = joined([drawn_family(c, *part, scope) for part in parts])
-        yield build(c, undrawn(family) if c.crossed else family, scope)
+    """The rows of families in every scope there is, each in the order of its parts."""
+    made: list[tuple[Family, str]] = []
+    for parts in families:
+        if not sum(len(estimand.slots) for estimand, _ in parts):
+            continue  # a column in which no example has a value has no levels
+        for scope in ("model",) if c.one_pair else ("model", "method"):
+            family = joined([drawn_family(c, *part, scope) for part in parts])
+            made.append((undrawn(family) if c.crossed else family, scope))
+    yield from build_all(c, made)
 
 
 def undrawn(family: Family) -> Family:

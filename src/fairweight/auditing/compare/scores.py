@@ -583,7 +583,7 @@ def score_rows(c: Comparison) -> Iterator[Block]:
         if flags is None:
             ranked = "label_rank" in entry.needs
             why = "not_estimable: no ranks or score vectors" if ranked else no_scores
-            yield from _no_value(c, entry, why)
+            yield from _no_values(c, [(entry, why)])
             continue
         for kind in KINDS:
             family = (
@@ -595,13 +595,14 @@ def score_rows(c: Comparison) -> Iterator[Block]:
                 for built in scopes(c, [(family, cell_outcomes(c, flags, kind))]):
                     yield built.block
     statistics = list(score_statistics(c, p))
+    drawn = []
     for (name, kind), found in replicate_scores(c, statistics).items():
         n = sizes(c, *groupings_of(c, kind))
-        yield from drawn_rows(c, [(Estimand(metric(name), all_slots(c, kind), n, None), found)])
+        drawn.append([(Estimand(metric(name), all_slots(c, kind), n, None), found)])
+    yield from drawn_rows(c, drawn)
     made = {statistic.metric for statistic in statistics}
-    for entry in metrics():
-        if entry.kind == "score" and entry.name not in made:
-            yield from _no_value(c, entry, impossible(c, entry) or no_scores)
+    absent = [e for e in metrics() if e.kind == "score" and e.name not in made]
+    yield from _no_values(c, [(e, impossible(c, e) or no_scores) for e in absent])
 
 
 def score_statistics(c: Comparison, p: Probabilities) -> Iterator[Statistic]:
@@ -667,11 +668,13 @@ def _flags(p: Probabilities) -> Iterator[tuple[Metric, NDArray[np.bool_] | None]
 
 def no_score_rows(c: Comparison) -> Iterator[Block]:
     """Rows that say which metrics would need scores."""
-    for entry in sorted(metrics(), key=lambda entry: entry.kind != "score"):
-        if entry.of_scores:
-            ranked = "label_rank" in entry.needs
-            what = "label ranks or score vectors" if ranked else "scores"
-            yield from _no_value(c, entry, f"not_estimable: no {what}")
+    wanted = [entry for entry in metrics() if entry.of_scores]
+    reasons = []
+    for entry in sorted(wanted, key=lambda entry: entry.kind != "score"):
+        ranked = "label_rank" in entry.needs
+        what = "label ranks or score vectors" if ranked else "scores"
+        reasons.append((entry, f"not_estimable: no {what}"))
+    return _no_values(c, reasons)
 
 
 def most_tied_share(scored: Cube, positive: dict[str | None, int | None]) -> float:
@@ -695,7 +698,9 @@ def most_tied_share(scored: Cube, positive: dict[str | None, int | None]) -> flo
     return most
 
 
-def _no_value(c: Comparison, entry: Metric, reason: str) -> Iterator[Block]:
-    slots = slots_of(c, c.whole, "overall")
-    why = np.array([reason], dtype=object)
-    return drawn_rows(c, [(Estimand(entry, slots, sizes(c, c.whole), None, why), None)])
+def _no_values(c: Comparison, reasons: Sequence[tuple[Metric, str]]) -> Iterator[Block]:
+    slots, n = slots_of(c, c.whole, "overall"), sizes(c, c.whole)
+    absent = [
+        Estimand(entry, slots, n, None, np.array([why], dtype=object)) for entry, why in reasons
+    ]
+    return drawn_rows(c, [[(estimand, None)] for estimand in absent])

@@ -133,20 +133,20 @@ def task_mean_rows(
     together = replace(together, signs=signs)
     blocks = [
         _with_excess(together, refused_if_harmed(rows, left_out))
-        for family in averaged.values()
-        for rows in drawn_rows(together, [family])
+        for rows in drawn_rows(together, [[family] for family in averaged.values()])
     ]
     for kind in ("group", "intersection"):
         blocks += _worst_shift(together, averaged.get(("accuracy", kind)))
     blocks += mean_heterogeneity(together, blocks, "accuracy")
     present = {str(b["metric"][0]) for b in blocks}
     why = np.array(["not_estimable: no mean over tasks"], dtype=object)
-    place = slots_of(together, together.whole, "overall")
-    for entry in metrics():
-        if entry.name not in present and entry.kind != "outcome" and not entry.only_unlabelled:
-            plain = replace(entry, aggregation="seeds_first")  # nothing is averaged here
-            absent = Estimand(plain, place, sizes(together, together.whole), None, why)
-            blocks += drawn_rows(together, [(absent, None)])
+    place, n = slots_of(together, together.whole, "overall"), sizes(together, together.whole)
+    absent = [
+        Estimand(replace(e, aggregation="seeds_first"), place, n, None, why)  # nothing is averaged
+        for e in metrics()
+        if e.name not in present and e.kind != "outcome" and not e.only_unlabelled
+    ]
+    blocks += drawn_rows(together, [[(estimand, None)] for estimand in absent])
     return blocks
 
 

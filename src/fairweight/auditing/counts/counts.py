@@ -125,10 +125,11 @@ def ratio(part: Floats, whole: Floats) -> Floats:
     [0.25, nan]
     """
     part, whole = np.asarray(part, dtype=np.float64), np.asarray(whole, dtype=np.float64)
+    defined = whole > 0
+    if defined.all():
+        return np.asarray(part / whole)
     with np.errstate(invalid="ignore", divide="ignore"):
-        quotient: Floats = np.asarray(part / whole)
-    undefined = ~(whole > 0)
-    return np.where(undefined, np.nan, quotient) if undefined.any() else quotient
+        return np.where(defined, part / whole, np.nan)
 
 
 # Cube × grouping → Counts: once for the data as they are, thousands of times for replicates.

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import ndtri
 
-from fairweight.base.types import Floats
+from fairweight.base.types import Floats, Limits
 
 # Fewer replicates than this beyond a limit and the percentile itself is noise.
 _RESOLVED = 5
@@ -29,12 +29,17 @@ class Replicates:
     @cached_property
     def ordered(self) -> Floats:
         """The draws of each row from the least to the largest, (…, R); NaN come last."""
-        return np.sort(np.ascontiguousarray(np.moveaxis(self.draws, 0, -1)), axis=-1)
+        made = np.array(np.moveaxis(self.draws, 0, -1), order="C")
+        made.sort(axis=-1)
+        return made
 
     @cached_property
     def defined(self) -> NDArray[np.intp]:
         """How many draws of each row are numbers."""
-        return np.asarray(np.count_nonzero(~np.isnan(self.draws), axis=0), dtype=np.intp)
+        number = np.full(self.ordered.shape[:-1], len(self.draws), dtype=np.intp)
+        if np.isnan(self.ordered[..., -1]).any():
+            number -= np.count_nonzero(np.isnan(self.ordered), axis=-1)
+        return number
 
     @property
     def undefined(self) -> Floats:
@@ -55,31 +60,12 @@ class Replicates:
             made: Floats = np.where(np.isnan(self.draws), 0.0, self.draws).sum(axis=0)
             return made / self.defined
 
-    @cached_property
-    def squares(self) -> Floats:
-        """Sum of the squared distances of the defined draws from their mean."""
-        with np.errstate(invalid="ignore"):
-            square = np.where(np.isnan(self.draws), 0.0, self.draws - self.mean) ** 2
-        made: Floats = square.sum(axis=0)
-        return made
-
     def deviation(self, less: int = 1) -> Floats:
         """The standard error that the draws estimate; of the draws themselves with `less` 0."""
         with np.errstate(invalid="ignore", divide="ignore"):
-            made: Floats = np.sqrt(self.squares / (self.defined - less))
+            square = np.where(np.isnan(self.draws), 0.0, self.draws - self.mean) ** 2
+            made: Floats = np.sqrt(square.sum(axis=0) / (self.defined - less))
             return made
-
-    def quantile(self, share: Floats) -> Floats:
-        """Linear interpolation between order statistics, as numpy's default; NaN where none is."""
-        last = np.maximum(self.defined - 1, 0)
-        place = share * last
-        left = np.floor(place).astype(np.intp)
-        right = np.minimum(left + 1, last)
-        row = np.arange(last.size).reshape(last.shape)
-        flat = self.ordered.reshape(last.size, -1)
-        at_left, at_right = flat[row, left], flat[row, right]
-        result: Floats = at_left + (place - left) * (at_right - at_left)
-        return result
 
     def percentile(self, alpha: ArrayLike = 0.05) -> tuple[Floats, Floats]:
         """Quantiles alpha/2 and 1 − alpha/2 of the defined draws.
@@ -91,31 +77,64 @@ class Replicates:
         >>> float(low), float(high)
         (5.0, 95.0)
         """
-        tail = np.asarray(alpha, dtype=np.float64) / 2
-        return self.quantile(tail), self.quantile(1 - tail)
+        return percentile(self.ordered, self.defined, alpha)
 
     def simultaneous(self, estimate: ArrayLike, level: ArrayLike) -> tuple[Floats, Floats]:
         """Percentile limits at a small level, such as alpha / m for a family of m.
-
-        Where fewer than five draws lie beyond such a limit, it is not resolved by them: then the
-        limits are estimate ± z · standard error of the draws, and never inside the extremes that
-        were observed.
 
         >>> low, high = Replicates(np.arange(1001.0)).simultaneous(500.0, 0.1 / 2)
         >>> float(low), float(high)
         (25.0, 975.0)
         """
-        value, level = np.asarray(estimate, np.float64), np.asarray(level, np.float64)
-        low, high = self.percentile(level)
-        some = self.defined > 0
-        resolved = (self.defined * level / 2 >= _RESOLVED) | ~some
-        if not resolved.all():
-            reach = -ndtri(level / 2) * self.deviation()
-            lowest, highest = self.quantile(np.zeros(())), self.quantile(np.ones(()))
-            low = np.where(resolved, low, np.minimum(value - reach, lowest))
-            high = np.where(resolved, high, np.maximum(value + reach, highest))
-        undefined = np.isnan(value)
-        return np.where(undefined, np.nan, low), np.where(undefined, np.nan, high)
+        return simultaneous(estimate, self.ordered, self.defined, self.deviation(), level)
+
+
+# The same of draws in order, (…, R), and of how many of them are defined: rows of many tables can
+# be put together.
+
+
+def quantile(ordered: Floats, defined: NDArray[np.intp], share: Floats) -> Floats:
+    """Linear interpolation between order statistics, as numpy's default; NaN where none is."""
+    last = np.maximum(defined - 1, 0)
+    place = share * last
+    left = np.floor(place).astype(np.intp)
+    right = np.minimum(left + 1, last)
+    row = np.arange(last.size).reshape(last.shape)
+    flat = ordered.reshape(last.size, -1)
+    at_left, at_right = flat[row, left], flat[row, right]
+    result: Floats = at_left + (place - left) * (at_right - at_left)
+    return result
+
+
+def percentile(ordered: Floats, defined: NDArray[np.intp], alpha: ArrayLike) -> Limits:
+    """Quantiles alpha/2 and 1 − alpha/2; `alpha` may be an array that broadcasts."""
+    tail = np.asarray(alpha, dtype=np.float64) / 2
+    return quantile(ordered, defined, tail), quantile(ordered, defined, 1 - tail)
+
+
+def simultaneous(
+    estimate: ArrayLike,
+    ordered: Floats,
+    defined: NDArray[np.intp],
+    error: Floats,
+    level: ArrayLike,
+) -> Limits:
+    """Percentile limits at a small level, such as alpha / m for a family of m.
+
+    Where fewer than five draws lie beyond such a limit, it is not resolved by them: then the limits
+    are estimate ± z · standard error of the draws, and never inside the extremes that were
+    observed.
+    """
+    value, level = np.asarray(estimate, np.float64), np.asarray(level, np.float64)
+    low, high = percentile(ordered, defined, level)
+    resolved = (defined * level / 2 >= _RESOLVED) | (defined == 0)
+    if not resolved.all():
+        reach = -ndtri(level / 2) * error
+        lowest, highest = (quantile(ordered, defined, np.array(end)) for end in (0.0, 1.0))
+        low = np.where(resolved, low, np.minimum(value - reach, lowest))
+        high = np.where(resolved, high, np.maximum(value + reach, highest))
+    undefined = np.isnan(value)
+    return np.where(undefined, np.nan, low), np.where(undefined, np.nan, high)
 
 
 def basic(
@@ -174,7 +193,8 @@ def exceedance_p(observed: ArrayLike, null: ArrayLike, two_sided: bool = True) -
     # A draw that equals the observed value up to rounding is a tie, not a smaller value.
     slack = 1e-9 * np.abs(value) + 1e-15
     extreme = np.count_nonzero(draws >= value - slack, axis=0)
-    defined = np.count_nonzero(~np.isnan(draws), axis=0)
+    missing = np.isnan(draws)
+    defined = len(draws) - (np.count_nonzero(missing, axis=0) if missing.any() else 0)
     undefined = np.isnan(value) | (defined == 0)
     return np.where(undefined, np.nan, (1 + extreme) / (1 + defined))
 

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor, nn
 
 from fairweight.errors import InputError
-from fairweight.lab.batches import Examples, Scaling, in_format, lay_out, model_input
+from fairweight.lab.batches import Examples, Scaling, arithmetic, in_format, lay_out, model_input
 from fairweight.lab.checkpoint import STATE
 from fairweight.lab.compression.pruner import Pruner
 from fairweight.lab.distillation.contrastive import require_memory
@@ -65,13 +65,13 @@ def paths_of(model: nn.Module, names: Iterable[str], given: Mapping[str, str]) -
     return dict(zip(wanted, paths.values(), strict=True))
 
 
-def run(model: nn.Module, images: Tensor, paths: Mapping[str, str]) -> dict[str, Tensor]:
-    """Run a network once: its features by name, and its `logits`."""
-    if not paths:
-        logits: Tensor = model(images)
-        return {LOGITS: logits}
-    found, logits = watched(model, images, paths)
-    return {**found, LOGITS: logits}
+def run(
+    model: nn.Module, images: Tensor, paths: Mapping[str, str], precision: str = "float32"
+) -> dict[str, Tensor]:
+    """Run a network once: its features by name, and its `logits`, as float32."""
+    with arithmetic(precision, images.device):
+        found, logits = watched(model, images, paths)
+    return {name: value.float() for name, value in {**found, LOGITS: logits}.items()}
 
 
 def _some(names: list[str], loss: DistillationLoss, feature: str) -> list[str]:
@@ -107,14 +107,19 @@ class Teacher:
         self.network.to(device)
 
     def features(
-        self, images: Tensor, index: Tensor, paths: Mapping[str, str], seen_as: Scaling
+        self,
+        images: Tensor,
+        index: Tensor,
+        paths: Mapping[str, str],
+        seen_as: Scaling,
+        precision: str = "float32",
     ) -> dict[str, Tensor]:
         """Its features of a batch of the student's images, without gradients."""
         if self._cached:
             return {name: held[index] for name, held in self._cached.items()}
         with torch.no_grad():
             adapted = rescaled(images, seen_as, self.scaling)
-            return run(self.network, in_format(adapted, self._layout), paths)
+            return run(self.network, in_format(adapted, self._layout), paths, precision)
 
     def remember(self, data: Examples, paths: Mapping[str, str], wanted: set[str]) -> None:
         """Compute the features of all examples now, in their order, and keep them."""
@@ -179,7 +184,7 @@ class Distiller:
         self._modules = nn.ModuleDict()
         self._scaling = teacher.scaling
         self._fewest = 0  # examples that a batch must have for losses that relate them
-        self._kind = "cross-entropy"
+        self._kind, self._precision = "cross-entropy", "float32"
         self._names: dict[str, list[str]] = {}  # of the features that each loss reads
         self._student: dict[str, str] = {}
         self._teacher: dict[str, str] = {}
@@ -187,6 +192,7 @@ class Distiller:
     def begin(self, model: nn.Module, data: Examples, training: Training, scaling: Scaling) -> None:
         """Check both networks, and build the losses that have a state."""
         self._scaling, self._kind = scaling, training.loss
+        self._precision = training.precision
         self._fewest = min(training.batch_size, len(data)) // 2
         if self.spec.cache and training.augment != Augment():
             raise InputError(
@@ -226,13 +232,15 @@ class Distiller:
 
     def loss(self, model: nn.Module, images: Tensor, labels: Tensor, index: Tensor) -> Tensor:
         """The loss of one batch; `index` has its examples' positions in the training set."""
-        student = run(model, images, self._student)
+        student = run(model, images, self._student, self._precision)
         total = torch.zeros((), device=images.device)
         if self.terms.ce:
             total = self.terms.ce * loss_of(student[LOGITS], labels, self._kind)
         if not self.terms.terms:
             return total
-        teacher = self.teacher.features(images, index, self._teacher, self._scaling)
+        teacher = self.teacher.features(
+            images, index, self._teacher, self._scaling, self._precision
+        )
         for term in self.terms.terms:
             if term.loss.relates and len(index) < self._fewest:
                 continue

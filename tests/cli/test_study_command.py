@@ -221,3 +221,20 @@ def test_optional_experiments_need_their_data(
     assert "'mnist' is left out" in told
     assert "6 models" in told
     assert "mnist" not in run("study", "status", "two.toml").done().out
+
+
+def test_one_experiment_is_run_without_the_others(
+    run: Run, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It needs neither the models nor the data of the other one."""
+    monkeypatch.delenv("FAIRWEIGHT_DATA", raising=False)
+    other = STUDY.partition("[[experiment]]")[2].replace('"digits"', '"mnist"')
+    (folder / "two.toml").write_text(f"{STUDY}\n[[experiment]]{other}")
+    assert "'mnist'" in run("study", "run", "two.toml").refused()
+    run("study", "run", "two.toml", "--experiment", "digits", "--workers", "0").done()
+    found = {path.name for path in (folder / "fairweight-runs" / "results" / "tiny").iterdir()}
+    assert found == {"digits"}
+    assert (
+        "Did you mean 'digits'"
+        in run("study", "run", "two.toml", "--experiment", "digit").refused()
+    )

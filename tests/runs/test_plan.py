@@ -395,3 +395,28 @@ def test_representations_are_compared_with_the_dense_member() -> None:
     audit = planned.stages[planned.audits["a"]]
     assert audit.spec["compared"] == [True] * 8 + [False] * 2
     assert len(audit.inputs) == 10 + 8
+
+
+def test_the_stages_of_one_experiment_are_those_that_it_needs() -> None:
+    copies = [{"method": "int8-static"}]
+    one = {
+        "name": "first",
+        "data": {"name": "digits"},
+        "model": {"architecture": "lenet"},
+        "training": {"epochs": 3},
+        "copies": copies,
+    }
+    taught = one | {"name": "taught", "teachers": "first", "data": {"name": "digits", "size": 16}}
+    other = one | {"name": "other", "training": {"epochs": 4}}
+    planned = plan(read_study({"name": "s", "experiment": [one, taught, other]}))
+    own = {name: planned.stages_of([name]) for name in planned.experiments}
+    assert all(
+        set(stage.inputs) <= own[name].keys() for name in own for stage in own[name].values()
+    )
+    trained = {name: {k for k, s in own[name].items() if s.kind == "train"} for name in own}
+    assert trained["first"] <= trained["taught"]  # its teachers
+    assert trained["other"].isdisjoint(trained["first"])
+    assert {planned.audits[name] for name in own} & own["other"].keys() == {planned.audits["other"]}
+    assert planned.stages_of(list(own)) == planned.stages
+    with pytest.raises(InputError, match=r"experiment 'frist' .* Did you mean 'first'"):
+        planned.stages_of(["frist"])

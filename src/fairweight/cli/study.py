@@ -113,6 +113,14 @@ def run(
     preset: Preset = None,
     data: DataFolder = None,
     store: StoreFolder = STORE,
+    experiment: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME",
+            help="Only this experiment of the study, with the models that it needs; may be "
+            "repeated.",
+        ),
+    ] = None,
     weights: Annotated[
         list[str] | None,
         typer.Option(
@@ -181,9 +189,12 @@ def run(
     folder = None if given is None else Path(given)
     console = plain_console()
     plan, place = _planned(which, preset, store, data, console)
+    chosen = plan.stages_of(experiment) if experiment else plan.stages
+    models = [model for model in plan.models if model.made_by in chosen]
     if not dry_run:
-        library.require_data(plan.experiments.values(), data)
-        library.require_weights(plan.experiments.values(), weights or ())
+        needed = [plan.experiments[name] for name in {model.experiment for model in models}]
+        library.require_data(needed, data)
+        library.require_weights(needed, weights or ())
     place.register(plan.study.name, list(plan.stages))
     if packed is not None and not dry_run:
         with bar() as progress:
@@ -191,20 +202,20 @@ def run(
         if restored:
             console.print(f"Predictions of {restored} models were read from '{packed}'.")
     processes = workers or cores()
-    done = place.done() & plan.stages.keys()
+    done = place.done() & chosen.keys()
     with bar() as progress:
         each = costs(
             plan, folder, cache=place.root / "costs", measure=not dry_run, progress=progress
         )
-    total = sum((each[key] for key in plan.stages if key not in done), Cost(0.0, 0.0))
+    total = sum((each[key] for key in chosen if key not in done), Cost(0.0, 0.0))
     console.print(
-        f"{plan.study.name}: {len(plan.models)} models, {len(plan.stages)} stages, "
+        f"{plan.study.name}: {len(models)} models, {len(chosen)} stages, "
         f"{len(done)} of them done; about {time_text(total.seconds)} of one core are left "
         f"({time_text(total.seconds / max(processes, 1))} with {processes}), "
         f"{total.bytes / 1e6:,.0f} MB."
     )
-    stages = with_work(plan, {key: cost.seconds for key, cost in each.items()})
-    lists.save(plan.study, stages, place.root)
+    seconds = {key: cost.seconds for key, cost in each.items()}
+    lists.save(plan.study, with_work(plan.stages, seconds), place.root)
     if dry_run:
         hours = total.gpu_seconds / 3600
         about = f"{hours:,.0f}" if hours >= 10 else f"{hours:.2g}"
@@ -219,6 +230,7 @@ def run(
             if packed is not None and news.event == "done" and news.stage.kind in PACKED:
                 packs.pack(plan, place, Path(packed))
 
+        stages = with_work(chosen, seconds)
         outcome = run_stages(
             stages if packed is None else packs.needed(stages, place.done()),
             place,

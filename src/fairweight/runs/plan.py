@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from itertools import product
 from typing import Any
@@ -159,6 +159,24 @@ class StudyPlan:
     def of(self, experiment: str) -> list[PlannedModel]:
         """The models of one experiment."""
         return [model for model in self.models if model.experiment == experiment]
+
+    def stages_of(self, experiments: Collection[str]) -> dict[str, Stage]:
+        """The stages that make, run and audit the models of some experiments."""
+        for name in experiments:
+            if name not in self.experiments:
+                raise UnknownNameError("experiment", name, self.experiments)
+        wanted = [key for name, key in self.audits.items() if name in experiments]
+        for model in self.models:
+            if model.experiment in experiments:
+                keys = (model.asked_by, model.validated_by, model.compared_by)
+                wanted += [key for key in keys if key is not None]
+        needed: set[str] = set()
+        while wanted:
+            key = wanted.pop()
+            if key not in needed:
+                needed.add(key)
+                wanted += self.stages[key].inputs
+        return {key: stage for key, stage in self.stages.items() if key in needed}
 
     def on_own_data(self, model: PlannedModel) -> bool:
         """Whether a model was trained on its experiment's data; some teachers were not."""
@@ -412,6 +430,6 @@ def _plan_classes(made: StudyPlan) -> None:
     made.classes = made.add("classes", {"experiments": experiments}, tuple(inputs), "classes")
 
 
-def with_work(made: StudyPlan, seconds: Mapping[str, float]) -> list[Stage]:
-    """The stages with what each is expected to take."""
-    return [replace(stage, work=seconds.get(key, 0.0)) for key, stage in made.stages.items()]
+def with_work(stages: Mapping[str, Stage], seconds: Mapping[str, float]) -> list[Stage]:
+    """Stages with what each is expected to take."""
+    return [replace(stage, work=seconds.get(key, 0.0)) for key, stage in stages.items()]

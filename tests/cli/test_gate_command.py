@@ -33,7 +33,8 @@ metric = "accuracy"
 by = "group"
 margin = 0.02
 """
-pytestmark = pytest.mark.usefixtures("no_page")
+pytestmark = pytest.mark.usefixtures("few_metrics", "no_page")
+MORE_METRICS = ("fnr", "worst_group_shift")
 CODES = {"pass": 0, "fail": 1, "cannot tell": 3}
 
 

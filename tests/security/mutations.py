@@ -171,7 +171,7 @@ def _places(value: Any) -> list[tuple[Any, Any]]:
     found: list[tuple[Any, Any]] = []
 
     def look(holder: Any) -> None:
-        for key, held in (holder.items() if isinstance(holder, dict) else enumerate(holder)):
+        for key, held in holder.items() if isinstance(holder, dict) else enumerate(holder):
             found.append((holder, key))
             if isinstance(held, dict | list):
                 look(held)

@@ -53,13 +53,9 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
 
 
 def pytest_collection_finish() -> None:
-    """Libraries and thousands of tests stay until the end: the collector need not look at them.
-
-    Nor need it look at what an audit makes every few hundred objects.
-    """
+    """Libraries and thousands of tests stay until the end: the collector need not look at them."""
     gc.collect()
     gc.freeze()
-    gc.set_threshold(100_000, 20, 20)
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -1,6 +1,6 @@
-"""Audits with rows of few metrics, where no other is looked at: they take half the time.
+"""Audits with rows of few metrics, where no other is looked at: they take a third less, or more.
 
-Random numbers are drawn by variant and purpose, so that the rows that are left are the same.
+The rows that are left are those of the whole audit (simulations/test_simulated_audits.py).
 """
 
 from __future__ import annotations

@@ -15,6 +15,8 @@ from hypothesis import settings
 
 from fairweight.cli import screen
 
+from .few_metrics import only
+
 pytest_plugins = ["tests.chromium"]
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -80,16 +82,7 @@ def few_metrics(request: pytest.FixtureRequest) -> Iterator[None]:
     by its kind. `MORE_METRICS` of the module are added. That an audit has every metric is tested
     where metrics are (auditing/compare/test_estimate.py), and by `make same`.
     """
-    from fairweight.auditing.metrics.registry import Metric, metrics
-
-    names = {*FEW_METRICS, *getattr(request.module, "MORE_METRICS", ())}
-
-    def few() -> tuple[Metric, ...]:
-        return tuple(entry for entry in metrics() if entry.name in names)
-
-    with pytest.MonkeyPatch.context() as patch:
-        for module in ("estimands", "flips", "scores", "variant"):
-            patch.setattr(f"fairweight.auditing.compare.{module}.metrics", few)
+    with only({*FEW_METRICS, *getattr(request.module, "MORE_METRICS", ())}):
         yield
 
 

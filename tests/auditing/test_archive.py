@@ -30,6 +30,8 @@ LEFT_TO_THE_CUBE = frozenset(
     {"accuracy", "recall", "precision", "cev", "sde", "group_gap", "flips", "worst_group_shift"}
     | {"heterogeneity", "selection_rate"}
 )
+MORE_METRICS = tuple(LEFT_TO_THE_CUBE)
+pytestmark = pytest.mark.usefixtures("few_metrics")
 KEYS = ["variant", "metric", "by", "group", "class", "task", "scope"]
 
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import functools
 import json
+import math
 import os
 import subprocess
 import sys
@@ -14,9 +14,9 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+import pyarrow.parquet as pq
 import pytest
 
-import fairweight as fw
 from fairweight import cli
 
 PROGRAM = str(Path(sys.executable).with_name("fairweight"))  # installed beside Python
@@ -148,23 +148,27 @@ def model_frames(wide: pd.DataFrame | None = None) -> dict[str, pd.DataFrame]:
 
 
 def document(out: str | Path = "fairweight-audit") -> dict[str, Any]:
-    """The audit as one document, with every row; NaN and Infinity are not JSON."""
-    folder = Path(out).resolve()
-    files = sorted([folder / "audit.json", *folder.glob("tables/*.parquet")])
-    return _document(folder, tuple(file.stat().st_mtime_ns for file in files))
+    """What audit.json says, with every row of tables/; NaN and Infinity are not JSON.
 
-
-@functools.lru_cache(maxsize=4)
-def _document(folder: Path, times: tuple[int, ...]) -> dict[str, Any]:
-    """Read once, however often a test asks: families of rows are computed when they are read."""
+    Files are read as they are, which takes a fifth of the time of `load`; that it gives the same
+    audit is tested in auditing/test_archive.py.
+    """
 
     def strict(constant: str) -> None:
         raise AssertionError(f"{constant} in audit.json")
 
-    text = (folder / "audit.json").read_text(encoding="utf-8")
-    json.loads(text, parse_constant=strict)
-    read: dict[str, Any] = json.loads(fw.load(folder).to_json(), parse_constant=strict)
+    text = Path(out, "audit.json").read_text(encoding="utf-8")
+    read: dict[str, Any] = json.loads(text, parse_constant=strict)
+    for name, held in read["tables"].items():
+        rows = pq.ParquetFile(Path(out, "tables", f"{name}.parquet")).read().to_pylist()
+        assert len(rows) == held["rows"], name
+        read[name] = [{column: _plain(cell) for column, cell in row.items()} for row in rows]
     return read
+
+
+def _plain(cell: Any) -> Any:
+    """Undefined and infinite numbers as JSON has them."""
+    return None if isinstance(cell, float) and not math.isfinite(cell) else cell
 
 
 def numbers(out: str | Path = "fairweight-audit") -> list[dict[str, Any]]:

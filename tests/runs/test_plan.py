@@ -168,12 +168,11 @@ def test_pruned_from_the_first_weights_is_no_child() -> None:
 
 @pytest.mark.parametrize("name", names())
 def test_the_studies_of_the_library_can_be_planned(name: str) -> None:
-    for preset in presets(name):
+    for preset in presets(name):  # all are planned in studies/test_stage_keys.py
         held = study(name, preset)
-        assert plan(held).stages
         assert held.title
         assert text(name, preset).startswith("# ")
-    assert "smoke" in presets(name)
+    assert plan(study(name, "smoke")).stages
     with pytest.raises(InputError, match="The preset of"):
         study(name, "huge")
 

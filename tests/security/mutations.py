@@ -11,13 +11,12 @@ number of the case; `fuzz(..., only=number)` runs that one alone.
 
 from __future__ import annotations
 
-import copy
 import json
 import math
 import random
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -62,9 +61,9 @@ def hostile(rng: random.Random) -> Any:
 
 def mutated(document: Any, rng: random.Random) -> Any:
     """A copy of a document (dictionaries, lists, plain values) with one to three changes."""
-    held = [copy.deepcopy(document)]
+    held = [_copy(document)]
     for _ in range(rng.choice([1, 1, 1, 2, 3])):
-        holder, key = rng.choice(list(_places(held)))
+        holder, key = rng.choice(_places(held))
         how = rng.randrange(8)
         if how < 4:
             holder[key] = hostile(rng)
@@ -75,8 +74,8 @@ def mutated(document: Any, rng: random.Random) -> Any:
         elif how == 6:
             holder[key] = _nested(rng.choice([3, 40, 150]), holder[key])
         else:
-            other, place = rng.choice(list(_places(held)))
-            holder[key] = copy.deepcopy(other[place])
+            other, place = rng.choice(_places(held))
+            holder[key] = _copy(other[place])
     return held[0]
 
 
@@ -160,13 +159,25 @@ def below(folder: Path) -> dict[str, bytes | str]:
     }
 
 
-def _places(value: Any) -> Iterator[tuple[Any, Any]]:
-    """Every holder and key of a value, however deep."""
-    keys = list(value) if isinstance(value, dict) else range(len(value))
-    for key in keys:
-        yield value, key
-        if isinstance(value[key], dict | list) and len(value[key]):
-            yield from _places(value[key])
+def _copy(value: Any) -> Any:
+    """A copy of a document, in a fraction of the time that `copy.deepcopy` takes."""
+    if isinstance(value, dict):
+        return {key: _copy(held) for key, held in value.items()}
+    return [_copy(held) for held in value] if isinstance(value, list) else value
+
+
+def _places(value: Any) -> list[tuple[Any, Any]]:
+    """Every holder and key of a value, however deep, from top to bottom."""
+    found: list[tuple[Any, Any]] = []
+
+    def look(holder: Any) -> None:
+        for key, held in holder.items() if isinstance(holder, dict) else enumerate(holder):
+            found.append((holder, key))
+            if isinstance(held, dict | list):
+                look(held)
+
+    look(value)
+    return found
 
 
 def _nested(depth: int, value: Any) -> Any:

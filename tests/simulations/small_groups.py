@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 import fairweight as fw
 
+from ..few_metrics import only
 from .measured import Share, stored
 
 GROUPS = 60
@@ -112,15 +113,16 @@ def shown(
     for i in range(audits):
         label, dense, small = world.draw(rng, GROUPS * n)
         scores = {"dense": dense, "small": small}
-        results = fw.audit(
-            label.astype(int),
-            {name: (score > 0.5).astype(int) for name, score in scores.items()},
-            y_score=scores,
-            sensitive_features={"group": np.repeat(np.arange(GROUPS), n)},
-            cluster=None if clusters is None else np.arange(GROUPS * n) // (n // clusters),
-            n_boot=N_BOOT,
-            random_state=i,
-        ).results
+        with only(METRICS):
+            results = fw.audit(
+                label.astype(int),
+                {name: (score > 0.5).astype(int) for name, score in scores.items()},
+                y_score=scores,
+                sensitive_features={"group": np.repeat(np.arange(GROUPS), n)},
+                cluster=None if clusters is None else np.arange(GROUPS * n) // (n // clusters),
+                n_boot=N_BOOT,
+                random_state=i,
+            ).results
         rows = results[(results["by"] == "group") & results["metric"].isin(METRICS)]
         for metric, part in rows.groupby("metric"):
             first, second = true[str(metric)]

@@ -6,10 +6,13 @@ import re
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import fairweight as fw
 
+from ..few_metrics import only
+from . import churn
 from .audits import chosen, covers, rate, replicated
 from .composites import WANTED, truths, uneven
 from .latent import compared, world
@@ -39,6 +42,19 @@ def test_a_simulated_comparison_is_the_audit_of_its_rows() -> None:
     kappa = rows[(rows["metric"] == "kappa") & (rows["by"] == "overall")].iloc[0]
     assert found.observed.compressed[0, 0] == kappa["compressed"]
     assert np.quantile(found.bootstrap.compressed, 0.025) == pytest.approx(kappa["compressed_low"])
+
+
+def test_rows_of_few_metrics_are_those_of_the_whole_audit() -> None:
+    """Which random numbers a row gets does not depend on the other rows."""
+    hard = churn.WORLDS["8 × the churn, n = 150"]()
+    whole = hard.audit(np.random.default_rng(5))
+    with only({"accuracy", "recall"}):
+        few = hard.audit(np.random.default_rng(5))
+    rows = whole.results[whole.results["metric"].isin(["accuracy", "recall"])]
+    assert set(few.results["metric"]) < set(whole.results["metric"])
+    left = few.results[few.results["metric"].isin(["accuracy", "recall"])]
+    pd.testing.assert_frame_equal(left.reset_index(drop=True), rows.reset_index(drop=True))
+    pd.testing.assert_frame_equal(few.result.lead, whole.result.lead)
 
 
 def test_true_values_by_hand() -> None:

@@ -120,7 +120,9 @@ def test_what_is_drawn_is_not_estimable() -> None:
     within = made[made["metric"] == "heterogeneity_within_classes"]
     assert set(within["status"]) == {"not_estimable: two cluster columns"}
     policy = {"rule": [{"metric": "kappa", "by": "overall", "margin": 0.5}]}
-    verdict = fw.gate(TableSpec(sources_of(table), cluster=BOTH["cluster"]), policy)
+    verdict = fw.gate(
+        TableSpec(sources_of(table), cluster=BOTH["cluster"]), policy, fw.AuditOptions(n_boot=20)
+    )
     assert verdict.outcome == "cannot tell"
 
 

@@ -120,14 +120,9 @@ def exported(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return to_onnx(tiny(), torch.zeros(2, 3, 32, 32), file)
 
 
-# The other kinds are tested on small networks (lab/test_compressed_file.py, compress/).
-@pytest.mark.parametrize(
-    "kind",
-    [
-        "int8-static",
-        *(pytest.param(k, marks=pytest.mark.slow) for k in ("int8-dynamic", "weight-bits")),
-    ],
-)
+# All kinds are tested on small networks (lab/test_compressed_file.py, compress/).
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", ["int8-static", "int8-dynamic", "weight-bits"])
 def test_int8_says_what_the_network_says(
     kind: str, exported: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -158,15 +153,15 @@ def test_grey_images_and_a_width() -> None:
     assert network.eval()(torch.zeros(2, 1, 28, 28)).shape == (2, 40)
 
 
-def test_it_teaches_smaller_networks_and_is_taught(tmp_path: Path) -> None:
+@pytest.mark.parametrize("teaches", [True, pytest.param(False, marks=pytest.mark.slow)])
+def test_it_teaches_smaller_networks_and_is_taught(tmp_path: Path, teaches: bool) -> None:
     """Its five blocks have the sizes of MobileNet's, so that feature maps can be compared."""
     data = {"name": "digits", "size": 32, "most_train": 200}
     once = {"epochs": 1, "batch_size": 100, "lr": 0.01}
     lite = {"architecture": "efficientnet-lite0", "width": 0.25}
     mobile = {"architecture": "mobilenet", "width": 0.125, "options": {"stem": "imagenet"}}
-    for losses, teacher, student in (("at+kd", lite, mobile), ("at+kd", mobile, lite)):
-        name = f"{teacher['architecture']}-{losses}"
-        first = train(data, teacher, once, tmp_path / f"{name}-teacher")
-        made = distil(first.path, losses, student, once, tmp_path / name)
-        assert made.card.variant == "dense-at-kd"
-        assert made.card.compression["distillation"]["teacher"] == "dense:0"
+    teacher, student = (lite, mobile) if teaches else (mobile, lite)
+    first = train(data, teacher, once, tmp_path / "teacher")
+    made = distil(first.path, "at+kd", student, once, tmp_path / "student")
+    assert made.card.variant == "dense-at-kd"
+    assert made.card.compression["distillation"]["teacher"] == "dense:0"

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from fairweight.auditing.counts.cube import compact, summed
 from fairweight.auditing.counts.cube_file import read_cubes, write_cube
 from fairweight.auditing.counts.group_by import count as count_view
+from fairweight.auditing.counts.sums_table import read_sums
 from fairweight.auditing.vocabulary import Vocabulary, joined, of_answers, of_cube
 from fairweight.audits import Audit as Audit
 from fairweight.audits import checked_policy, stored_audit
@@ -533,6 +534,18 @@ def count(
     suppress = SUPPRESS if suppress_small else 0
     from fairweight.auditing.pipeline import as_asked
 
+    summed_table = read_sums(tables)
+    if summed_table is not None:
+        cube = summed_table.cube
+        left_out = write_cube(
+            cube,
+            out,
+            groupings=summed_table.groupings,
+            baseline=summed_table.baseline,
+            suppress=suppress,
+            key=unit_key,
+        )
+        return CountedCube(Path(out), cube.n_examples, cube.n_cells - left_out, left_out)
     if parts == 1 and ray is None:
         with align(tables) as aligned:
             if progress is not None:

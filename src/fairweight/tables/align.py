@@ -65,6 +65,7 @@ from fairweight.tables.roles import (
 )
 from fairweight.tables.sources import Source, open_source
 from fairweight.tables.spec import Better, Missing, OutcomeRole, TableSpec
+from fairweight.tables.sums import summed_source
 
 if TYPE_CHECKING:
     import duckdb
@@ -156,6 +157,12 @@ def align(tables: TableSpec, *, further: bool = False, alone: bool = False) -> A
         tables = counted_there(tables)
     workspace = Workspace()
     try:
+        if summed_source(workspace, tables) is not None:
+            raise InputError(
+                f"{tables.sources[0].path or 'The table'} holds sums of an outcome over many "
+                "examples: audit, gate, plan and count take it. This command needs the examples "
+                "themselves; run it where the rows are."
+            )
         tables, logged = with_logs(workspace, tables)
         beside = {
             what: None if ref is None else open_source(workspace, ref.given)

@@ -60,7 +60,7 @@ def audit(
     groups: str | Sequence[str] | None = None,
     train: Any = None,
     variants: Any = None,
-    cluster: ArrayLike | None = None,
+    cluster: ArrayLike | Mapping[str, ArrayLike] | None = None,
     sample_weight: ArrayLike | None = None,
     score_classes: Sequence[Any] | None = None,
     force: bool = False,
@@ -113,7 +113,8 @@ def audit(
     train
         Training labels and groups as a table: signs of bias amplification and the rarer value.
     cluster
-        Which examples belong together (one person, one writer).
+        Which examples belong together (one person, one writer). Two columns, as a dict, a
+        DataFrame or (n, 2), where they are bound in two ways: both people of a pair.
     sample_weight
         Sampling weights.
     alpha, n_boot, correction, min_group, random_state
@@ -160,7 +161,7 @@ def audit(
         scores=columns.scores or None,
         groups=columns.groups if groups is None else groups,
         weight="weight" if sample_weight is not None else None,
-        cluster="cluster" if cluster is not None else None,
+        cluster=columns.clusters or None,
         train=train,
         variants=variants,
         positive=_positive(pos_label, positive),
@@ -518,7 +519,8 @@ def count(
     ----------
     source
         Predictions as `audit_table` takes them, or a `TableSpec`. Frames of Spark and ibis, and
-        with named groups also polars LazyFrames and DuckDB relations, are counted where they are.
+        with named groups also polars LazyFrames and DuckDB relations, are counted (outcomes:
+        summed) where they are.
     out
         The Parquet file to write.
     suppress_small

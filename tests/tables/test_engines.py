@@ -110,8 +110,8 @@ OUTCOMES: dict[str, dict[str, Any]] = {
     "weights": {"weight": "w", "denominator": "words"},
     "clusters": {"cluster": "person", "denominator": "words"},
     "crossed": {"cluster": ("person", "site")},
-    "binary": {"outcome": {"dense": "right", "int8": "good"}, "better": "higher"},
-    "binary weights": {"outcome": {"dense": "right", "int8": "good"}, "better": "higher",
+    "binary": {"outcome": {"dense": "hit", "int8": "good"}, "better": "higher"},
+    "binary weights": {"outcome": {"dense": "hit", "int8": "good"}, "better": "higher",
                        "weight": "w"},
 }  # fmt: skip
 
@@ -123,7 +123,7 @@ def outcomes(n: int = 400) -> pd.DataFrame:
     return pd.DataFrame({
         "example_id": np.arange(n), "words": words, "more": words + rng.integers(0, 2, n),
         "errors": dense, "errors8": dense + rng.integers(0, 3, n) * (rng.random(n) < 0.3),
-        "right": rng.integers(0, 2, n), "good": rng.random(n) < 0.7,
+        "hit": rng.integers(0, 2, n), "good": rng.random(n) < 0.7,
         "sex": rng.choice(["Female", "Male"], n), "age": rng.choice(["old", "young", None], n),
         "person": rng.integers(0, 30, n), "site": rng.integers(0, 25, n),
         "w": rng.choice([0.5, 1.0, 2.5], n),

@@ -121,6 +121,7 @@ def run(
     # A leak comes first: the terminal shows only some notes.
     notes = leak_notes(leaks(variants_table, request.variants))
     # Of one task the mean over tasks would say everything twice.
+    only = None
     if len(cube.tasks) == 1 and not request.names_task:
         only = cube.tasks[0]
         notes.append(f"There is one task, '{only}', so results do not name it.")
@@ -252,6 +253,7 @@ def run(
         lead=lead,
         left_out=left_out_table(cube, request.groupings),
         test_set=request.test_set,
+        only_task=only,
         cube=cube,
         pairing={
             variant: part.pairing

@@ -321,7 +321,8 @@ def count(
 
         fairweight count dense=logs.dense int8=logs.int8 --groups sex --sql --dialect bigquery
 
-    Outcomes that are numbers (`--outcome`) become sums by cell, which give the limits of the rows.
+    Outcomes that are numbers (`--outcome`) become sums by cell, with `--sql` too; they give the
+    limits of the rows.
     Scores are not in a cube, so AUC and calibration need the tables themselves. With `--cluster`,
     or with several tasks, a column `unit` tells clusters or examples apart by digests.
     """

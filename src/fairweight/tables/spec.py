@@ -533,8 +533,8 @@ class TableSpec:
     class_scores: str | Mapping[str, str] | None = option(
         None,
         "Columns with the probability of each class, such as p_cat and p_dog: the star is the "
-        "class. Without a column of predictions the most probable class is predicted. In a wide "
-        "table: dense=p_dense_*.",
+        "class. Log-probabilities are told by their values. Without a column of predictions the "
+        "most probable class is predicted. In a wide table: dense=p_dense_*.",
         COLUMNS, "--scores", "[NAME=]p_*", read_patterns, _write_patterns, repeated=True,
     )  # fmt: skip
     outcome: str | Columns | None = option(

@@ -297,7 +297,7 @@ class _Request:
         found = []
         for model in self.models:
             value = self.column(model.prediction, model.alias)
-            bad = value.is_(exp.Null())
+            bad: exp.Condition = value.is_(exp.Null())
             said = f"Outcomes of {model.variant} that are missing"
             if self.tables.range is not None:
                 low, high = (exp.Literal.number(end) for end in self.tables.range)
@@ -306,8 +306,8 @@ class _Request:
             asked = [(said, bad)]
             if model.denominator is not None:
                 size = self.column(model.denominator, model.alias)
-                low = exp.or_(size.is_(exp.Null()), size < 0)
-                asked.append((f"Denominators of {model.variant} that are missing or negative", low))
+                odd = exp.or_(size.is_(exp.Null()), size < 0)
+                asked.append((f"Denominators of {model.variant} that are missing or negative", odd))
             for said, where in asked:
                 rows = self.joined().select(key.copy(), value.as_("outcome", quoted=True))
                 found.append(Statement(said, self.written(rows.where(where).limit(MOST))))
@@ -399,7 +399,7 @@ class _Request:
             .from_("examples")
             .join("about", join_type="cross")
         )
-        totals = {
+        totals: dict[str, exp.Expr] = {
             name: exp.Sum(this=functools.reduce(lambda a, b: a * b, map(own, factors)))
             for name, factors in sums.totals().items()
         }

@@ -67,7 +67,8 @@ def _cube_of(
     needed = [*groups, *tables.clusters, str(tables.count), CENTRE]
     needed += [name for name in (held.denominator, tables.weight) if name is not None]
     needed += [held.own(m) for m in range(len(held.variants))]
-    needed += [held.own(m, of) for m in models for of in (*terms, *PER_MODEL)]
+    needed += [held.own(m, exponents) for m in models for exponents in terms]
+    needed += [held.own(m, name) for m in models for name in PER_MODEL]
     for name in needed:
         if name not in source.columns:
             raise UnknownNameError(f"In {source.shown}, the column", name, list(source.columns))

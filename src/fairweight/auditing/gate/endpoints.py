@@ -409,7 +409,7 @@ def _rows(rows: pd.DataFrame, rule: Rule, demand: Demand, result: AuditResult) -
         if wanted is not None:
             held = chosen["group"] if what == "column" else chosen[what]
             if what == "task":
-                held = held.fillna(TASK_MEAN)
+                held = held.fillna(result.only_task or TASK_MEAN)
             elif what == "column" and rule.by != "grouping":  # else the column names the row
                 held = held.map(lambda level: column_of(level, result.groupings))
             known = held.unique().tolist()

@@ -263,9 +263,9 @@ def test_postgresql_counts_the_same_cells(
             cursor.executemany(f"INSERT INTO {name} VALUES ({marks})", plain)
     check(run, "postgres", expected, tmp_path)
     table = outcomes()
-    kinds = {"i": "bigint", "f": "double precision"}
+    sql_types = {"i": "bigint", "f": "double precision"}
     held = table.astype({"good": int})
-    types = [f"{c} {kinds.get(held[c].dtype.kind, 'text')}" for c in held.columns]
+    types = [f"{c} {sql_types.get(held[c].dtype.kind, 'text')}" for c in held.columns]
     postgres.execute(f"CREATE TABLE scores ({', '.join(types)})")
     plain = held.astype(object).where(held.notna(), None).values.tolist()
     with postgres.cursor() as cursor:

@@ -134,7 +134,10 @@ def _brief(result: AuditResult, found: Sequence[Finding], verdict: Verdict | Non
             Line("No labels", ("nothing here says whether a change is a loss",)),
         )  # fmt: skip
     elif not any(finding.model.shifts or finding.small for finding in found):
-        lines = (lines[0], Line("Loses most", ("no class or group can be tested",)))
+        nobody = "no class or group can be tested" if result.classes else "no group can be tested"
+        if not result.classes and not result.groupings:
+            nobody = "not known, because no group column is named (--groups)"
+        lines = (lines[0], Line("Loses most", (nobody,)))
     # A policy that was set when the audit was made decided elsewhere: nothing is said of it here.
     unknown = verdict is None and bool(result.provenance.options.get("confirmatory"))
     own = [Line(shown(result.baseline, NAME), (f"baseline, {_of_baseline(found)}",))]

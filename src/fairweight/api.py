@@ -441,7 +441,7 @@ def plan(
     margin
         The loss to rule out, a fraction; by default 0.02 (2 points).
     power
-        How probably a model without a loss should pass everywhere.
+        The probability with which a model without a loss should pass everywhere.
     churn
         The share of predictions that compression changes from right to wrong or back, or several;
         by default the pilot's, else 1, 3 and 6 %.
@@ -477,8 +477,8 @@ def plan(
     if source is None:
         if asked is not None:
             raise InputError(
-                "--policy (policy=) needs a pilot, whose groups it speaks of; give predictions, or "
-                "--margin and --n-groups."
+                "--policy (policy=) needs a pilot with the groups that it names; give predictions, "
+                "or --margin and --n-groups."
             )
         if variant is not None:
             raise InputError("--variant (variant=) is one of a pilot; give one, or leave it out.")

@@ -112,7 +112,7 @@ def test_annotations_that_cannot_be_used_are_refused(run: Run) -> None:
         Path("a.csv").write_text(to_csv(rows), encoding="utf-8", newline="")
         return run(*words).refused()
 
-    assert "no label that most annotators stand for" in refused(Annotation("e1", "ambiguous"))
+    assert "no label that most annotators agree on" in refused(Annotation("e1", "ambiguous"))
     assert "is about the task 'hair', but the predictions have one task" in refused(
         Annotation("e1", "fine", label="1", task="hair")
     )

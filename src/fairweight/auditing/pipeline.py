@@ -433,7 +433,7 @@ def _closing_notes(
     if common:
         notes.append(
             f"{len(common):,} clusters have the same name in both cluster columns. Examples are "
-            "bound by the name in one column or the other, not across: if one person stands in "
+            "bound by the name in one column or the other, not across: if one person appears in "
             "both, limits are too narrow by what such examples share."
         )
     for column in cube.columns:

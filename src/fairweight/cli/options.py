@@ -292,7 +292,7 @@ Deviation: TypeAlias = Annotated[
     str | None, DATA("Per channel, by what they divide the rest.", "a,b,c")
 ]
 DatasetName: TypeAlias = Annotated[
-    str | None, DATA("What to ask about; by default what the models were trained on.", "NAME")
+    str | None, DATA("The data to predict; by default what the models were trained on.", "NAME")
 ]
 
 

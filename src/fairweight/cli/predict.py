@@ -125,7 +125,9 @@ def predict(
     threads: o.Threads = None,
     trust_module: o.TrustModule = None,
     trust_file: o.TrustFile = None,
-    anew: Annotated[bool, o.OUTPUT("Do not go on with an interrupted run.", flag="--anew")] = False,
+    anew: Annotated[
+        bool, o.OUTPUT("Start again instead of continuing an interrupted run.", flag="--anew")
+    ] = False,
     overwrite: o.Overwrite = False,
     out: Annotated[str, o.OUTPUT("The prediction table.", "FILE")] = "predictions.parquet",
 ) -> None:
@@ -364,7 +366,7 @@ def _show(
         if one.dropped:
             console.print(
                 f"{name}: {one.dropped:,} directions were dropped, because they do not vary or "
-                "cannot be told from rounding."
+                "cannot be distinguished from rounding."
             )
     if out is not None:
         console.print(f"Written to {out}")

@@ -15,7 +15,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from fairweight.auditing.result import is_ok, records, select
-from fairweight.base.wording import counted, missing, shown
+from fairweight.base.wording import are, counted, missing, shown
 from fairweight.report.finding import (
     Change,
     Finding,
@@ -341,7 +341,8 @@ def _certain_and_open(finding: Finding) -> str:
     own = finding.ruled_out
     assert own is not None
     said = f"a loss beyond {loss_that_matters(own.margin)} for {own.whom}"
-    said += f"; for {count(own.shown)} it is shown" if own.shown else ""
+    if own.shown:
+        said += f"; {count(own.shown)} {are(own.shown)} shown to lose more"
     if not own.open or missing(own.open[0].largest):
         return said
     if own.of > MANY:  # the smallest of a thousand classes leads no list

@@ -35,7 +35,7 @@ def are_distant(tables: TableSpec, kinds: Sequence[str] = DISTANT) -> bool:
     """Whether the predictions are frames of an engine."""
     held = [ref.frame in kinds for ref in tables.sources]
     if any(held) and not all(held):
-        raise InputError("Frames of an engine cannot stand beside other tables; give one kind.")
+        raise InputError("Frames of an engine cannot be mixed with other tables; give one kind.")
     return bool(held) and all(held)
 
 

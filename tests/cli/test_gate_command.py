@@ -547,7 +547,7 @@ def test_init_from_a_stored_audit(run: Run) -> None:
     assert [a for a, b in zip(stored, direct, strict=True) if a != b] == [
         "#   fairweight gate fairweight-audit --policy policy.toml"
     ]
-    assert "# Churn: int8 loses or gains 1.2 % of answers." in direct  # 25 of 2,000
+    assert "# Churn: int8 loses or gains 1.2 % of predictions." in direct  # 25 of 2,000
 
 
 # --- from tables ---------------------------------------------------------------------------------

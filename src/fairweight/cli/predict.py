@@ -182,7 +182,7 @@ def predict(
             scaling=scaling,
             resume=not anew,
             batch_size=batch_size,
-            progress=lambda done: progress(f"asking {len(members)} models", done, len(chosen)),
+            progress=lambda done: progress(f"running {len(members)} models", done, len(chosen)),
         )
         written = [str(path)]
         if variants is not None and prepared is not None:
@@ -194,6 +194,8 @@ def predict(
     typer.echo(
         f"{len(members)} models on {len(chosen):,} examples, written to {', '.join(written)}"
     )
+    if prepared is not None and examples.dataset is not None:
+        typer.echo(f"These are the {examples.part} part; --all-examples takes every example.")
 
 
 MEASURE = o.panel("Measure")

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from fairweight.auditing.counts.cube import compact, summed
 from fairweight.auditing.counts.cube_file import read_cubes, write_cube
 from fairweight.auditing.counts.group_by import count as count_view
+from fairweight.auditing.counts.sums_table import read_sums
 from fairweight.auditing.vocabulary import Vocabulary, joined, of_answers, of_cube
 from fairweight.audits import Audit as Audit
 from fairweight.audits import checked_policy, stored_audit
@@ -59,7 +60,7 @@ def audit(
     groups: str | Sequence[str] | None = None,
     train: Any = None,
     variants: Any = None,
-    cluster: ArrayLike | None = None,
+    cluster: ArrayLike | Mapping[str, ArrayLike] | None = None,
     sample_weight: ArrayLike | None = None,
     score_classes: Sequence[Any] | None = None,
     force: bool = False,
@@ -112,7 +113,8 @@ def audit(
     train
         Training labels and groups as a table: signs of bias amplification and the rarer value.
     cluster
-        Which examples belong together (one person, one writer).
+        Which examples belong together (one person, one writer). Two columns, as a dict, a
+        DataFrame or (n, 2), where they are bound in two ways: both people of a pair.
     sample_weight
         Sampling weights.
     alpha, n_boot, correction, min_group, random_state
@@ -159,7 +161,7 @@ def audit(
         scores=columns.scores or None,
         groups=columns.groups if groups is None else groups,
         weight="weight" if sample_weight is not None else None,
-        cluster="cluster" if cluster is not None else None,
+        cluster=columns.clusters or None,
         train=train,
         variants=variants,
         positive=_positive(pos_label, positive),
@@ -439,7 +441,7 @@ def plan(
     margin
         The loss to rule out, a fraction; by default 0.02 (2 points).
     power
-        How probably a model without a loss should pass everywhere.
+        The probability with which a model without a loss should pass everywhere.
     churn
         The share of predictions that compression changes from right to wrong or back, or several;
         by default the pilot's, else 1, 3 and 6 %.
@@ -475,8 +477,8 @@ def plan(
     if source is None:
         if asked is not None:
             raise InputError(
-                "--policy (policy=) needs a pilot, whose groups it speaks of; give predictions, or "
-                "--margin and --n-groups."
+                "--policy (policy=) needs a pilot with the groups that it names; give predictions, "
+                "or --margin and --n-groups."
             )
         if variant is not None:
             raise InputError("--variant (variant=) is one of a pilot; give one, or leave it out.")
@@ -517,7 +519,8 @@ def count(
     ----------
     source
         Predictions as `audit_table` takes them, or a `TableSpec`. Frames of Spark and ibis, and
-        with named groups also polars LazyFrames and DuckDB relations, are counted where they are.
+        with named groups also polars LazyFrames and DuckDB relations, are counted (outcomes:
+        summed) where they are.
     out
         The Parquet file to write.
     suppress_small
@@ -533,6 +536,18 @@ def count(
     suppress = SUPPRESS if suppress_small else 0
     from fairweight.auditing.pipeline import as_asked
 
+    summed_table = read_sums(tables)
+    if summed_table is not None:
+        cube = summed_table.cube
+        left_out = write_cube(
+            cube,
+            out,
+            groupings=summed_table.groupings,
+            baseline=summed_table.baseline,
+            suppress=suppress,
+            key=unit_key,
+        )
+        return CountedCube(Path(out), cube.n_examples, cube.n_cells - left_out, left_out)
     if parts == 1 and ray is None:
         with align(tables) as aligned:
             if progress is not None:

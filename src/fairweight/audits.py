@@ -409,7 +409,7 @@ def stored_audit(paths: Sequence[str]) -> Path | None:
     stored = [path for name in paths if (path := archive.stored_at(name)) is not None]
     if stored and len(paths) > 1:
         raise InputError(
-            f"'{stored[0]}' is an audit that was made; give it alone, or only predictions."
+            f"'{stored[0]}' is a stored audit; give it alone, or give predictions only."
         )
     return stored[0] if stored else None
 

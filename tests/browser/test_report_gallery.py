@@ -150,7 +150,7 @@ def test_a_damaged_file_changes_nothing(
         ("example_id,label\n1,2\n", "it has no column 'verdict'"),
         ("example_id,verdict\ne0,good\n", "row 1: 'good' is no verdict"),
         ('example_id,verdict\ne0,"fine\n', "a quote is not closed"),
-        ("example_id,verdict,label\ne0,skip,cat\n", "row 1: skip stands for no label"),
+        ("example_id,verdict,label\ne0,skip,cat\n", "row 1: skip takes no label"),
         ("example_id,verdict,time\ne0,fine,2026-03-01\n", "'2026-03-01' is no time in UTC"),
     ):
         said = imported(browser_page, tmp_path, text)

@@ -101,7 +101,7 @@ def test_a_budget_that_leaves_labels_out_says_so(run: Run) -> None:
     held = json.loads(Path("few/overrides.json").read_text())["overrides"][""]
     notes = json.loads(Path("few/audit/audit.json").read_text())["notes"]
     assert 0 < len(held) < 40
-    assert any(f"Of 40 labels {len(held)} are used" in note for note in notes)
+    assert any(f"{len(held)} of 40 labels are used" in note for note in notes)
 
 
 def test_annotations_that_cannot_be_used_are_refused(run: Run) -> None:
@@ -112,7 +112,7 @@ def test_annotations_that_cannot_be_used_are_refused(run: Run) -> None:
         Path("a.csv").write_text(to_csv(rows), encoding="utf-8", newline="")
         return run(*words).refused()
 
-    assert "no label that most annotators stand for" in refused(Annotation("e1", "ambiguous"))
+    assert "no label that most annotators agree on" in refused(Annotation("e1", "ambiguous"))
     assert "is about the task 'hair', but the predictions have one task" in refused(
         Annotation("e1", "fine", label="1", task="hair")
     )

@@ -199,7 +199,7 @@ def test_count_and_a_cube_exclude_each_other(run: Run) -> None:
         "--count cannot be applied to a cube"
         in run("audit", "cube.parquet", "--count", "count").refused()
     )
-    assert "--count cannot change an audit" in _gate_of_an_audit(run)
+    assert "--count cannot change a stored audit" in _gate_of_an_audit(run)
 
 
 def _gate_of_an_audit(run: Run) -> str:

@@ -247,7 +247,7 @@ def test_table_options_cannot_change_a_stored_audit(run: Run, policy: str) -> No
     stored = store(*answers(1000, 0, 0, group="sex=F"))
     for option in (["--groups", "sex"], ["--n-boot", "50"], ["--id", "example_id"]):
         told = run("gate", stored, "--policy", policy, *option).refused()
-        assert told.startswith(f"{option[0]} cannot change an audit that was made")
+        assert told.startswith(f"{option[0]} cannot change a stored audit")
 
 
 def test_audits_are_known_by_what_they_hold(run: Run, policy: str) -> None:
@@ -257,7 +257,7 @@ def test_audits_are_known_by_what_they_hold(run: Run, policy: str) -> None:
     store(*rows, name="out/audit.json")
     assert run("gate", "out", "--policy", policy).code == 0
     told = run("gate", "out", "more.csv", "--policy", policy).refused()
-    assert "is an audit that was made; give it alone" in told
+    assert "is a stored audit; give it alone" in told
 
 
 # --- what is printed and written -----------------------------------------------------------------
@@ -548,7 +548,7 @@ def test_init_from_a_stored_audit(run: Run) -> None:
     assert [a for a, b in zip(stored, direct, strict=True) if a != b] == [
         "#   fairweight gate fairweight-audit --policy policy.toml"
     ]
-    assert "# Churn: int8 loses or gains 1.2 % of answers." in direct  # 25 of 2,000
+    assert "# Churn: int8 loses or gains 1.2 % of predictions." in direct  # 25 of 2,000
 
 
 # --- from tables ---------------------------------------------------------------------------------

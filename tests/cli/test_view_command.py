@@ -54,9 +54,9 @@ def test_a_port_that_is_taken(run: Run, preds: str) -> None:
 
 def test_addresses_that_do_not_exist(run: Run, preds: str) -> None:
     assert "does not exist" in run("view", "nothing").refused()
-    assert "--port 99999 does not exist" in run("view", preds, "--port", 99999).refused()
+    assert "--port 99999 is not a port number" in run("view", preds, "--port", 99999).refused()
     assert "no address" in run("view", preds, "--host", "no such host").refused()
-    assert "cannot be listened on" in run("view", preds, "--host", "192.0.2.1").refused()
+    assert "give an address of this machine" in run("view", preds, "--host", "192.0.2.1").refused()
 
 
 def test_annotations_that_cannot_be_kept(run: Run, preds: str) -> None:

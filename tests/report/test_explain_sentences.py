@@ -110,7 +110,7 @@ def test_coefficients_speak_with_clustered_errors_where_they_are_known(
     imbalance, entropy, _ = explanation_sentences(audit)
     assert imbalance == (
         "The accuracy of a class is associated with its share of the training data: coefficient "
-        "1.24 [0.883, 1.60] (errors clustered on lineages, other terms held equal)."
+        "1.24 [0.883, 1.60] (errors clustered on lineages, other terms held constant)."
     )
     assert entropy.startswith("No clear link of class accuracy with the entropy")
     hac = replace(explained, explanations={"class_coefficients": frame[frame["fit"] == "ols-hac"]})

@@ -9,12 +9,16 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pytest
+from tests.auditing.counts.test_outcome_sums import same
 
 import fairweight as fw
+from fairweight.auditing.counts.cube import Cube
 from fairweight.auditing.counts.cube_file import read_cubes
+from fairweight.auditing.counts.outcome_sums import EXPONENTS, PER_MODEL
 from fairweight.errors import InputError
 from fairweight.tables.spec import TableSpec
 
@@ -96,6 +100,155 @@ def check_refusals(held: Callable[[pd.DataFrame], Any], rows: pd.DataFrame, fold
     assert not out.exists()
 
 
+# --- outcomes: the sums of products that DuckDB makes of the rows ----------------------------
+
+
+OUTCOMES: dict[str, dict[str, Any]] = {
+    "means": {},
+    "shared": {"denominator": "words"},
+    "own": {"denominator": {"dense": "words", "int8": "more"}},
+    "weights": {"weight": "w", "denominator": "words"},
+    "clusters": {"cluster": "person", "denominator": "words"},
+    "crossed": {"cluster": ("person", "site")},
+    "binary": {"outcome": {"dense": "hit", "int8": "good"}, "better": "higher"},
+    "binary weights": {"outcome": {"dense": "hit", "int8": "good"}, "better": "higher",
+                       "weight": "w"},
+}  # fmt: skip
+
+
+def outcomes(n: int = 400) -> pd.DataFrame:
+    rng = np.random.default_rng(5)
+    words = rng.integers(3, 30, n)
+    dense = rng.poisson(0.1 * words)
+    return pd.DataFrame({
+        "example_id": np.arange(n), "words": words, "more": words + rng.integers(0, 2, n),
+        "errors": dense, "errors8": dense + rng.integers(0, 3, n) * (rng.random(n) < 0.3),
+        "hit": rng.integers(0, 2, n), "good": rng.random(n) < 0.7,
+        "sex": rng.choice(["Female", "Male"], n), "age": rng.choice(["old", "young", None], n),
+        "person": rng.integers(0, 30, n), "site": rng.integers(0, 25, n),
+        "w": rng.choice([0.5, 1.0, 2.5], n),
+    })  # fmt: skip
+
+
+def outcome_request(source: Any, name: str) -> TableSpec:
+    more = {"outcome": {"dense": "errors", "int8": "errors8"}, "better": "lower", **OUTCOMES[name]}
+    return TableSpec(source, groups=GROUPS, **more)
+
+
+def summed_cube(tables: TableSpec, folder: Path) -> Cube:
+    out = folder / "cube.parquet"
+    fw.count(tables, out)
+    cube, baseline, groupings = read_cubes([str(out)])
+    assert (baseline, groupings) == ("dense", tuple(GROUPS))
+    out.unlink()
+    return cube
+
+
+def same_sums(found: Cube, expected: Cube, name: str) -> None:
+    """Cell by cell, to 1e-9 of the largest sum of its kind."""
+    assert found.members == expected.members
+    assert [(c.name, c.values) for c in found.columns] == [
+        (c.name, c.values) for c in expected.columns
+    ]
+    for one, other in zip(found.columns, expected.columns, strict=True):
+        assert one.code.tolist() == other.code.tolist()
+    assert found.count.tolist() == expected.count.tolist()
+    assert found.n_examples == expected.n_examples
+    assert found.outcome is not None
+    assert expected.outcome is not None
+    assert found.outcome.role == expected.outcome.role
+    if expected.weight is not None:
+        np.testing.assert_allclose(found.weight, expected.weight, rtol=1e-12)
+    if expected.unit is not None:
+        assert found.unit_names == expected.unit_names
+        assert found.unit.tolist() == expected.unit.tolist()
+    mine, theirs = found.outcome.sums, expected.outcome.sums
+    if "binary" in name:
+        assert mine is theirs is None
+        assert found.prediction.tolist() == expected.prediction.tolist()
+        return
+    assert mine is not None
+    assert theirs is not None
+    moved = mine.recentred(theirs.centre)
+    pairs = [(moved.product(e), theirs.product(e)) for e in EXPONENTS if e in theirs.terms]
+    assert len(pairs) >= 2
+    pairs += [(getattr(moved, part), getattr(theirs, part)) for part in (*PER_MODEL, "den")]
+    for one, other in pairs:
+        np.testing.assert_allclose(one, other, rtol=1e-9, atol=1e-9 * (1 + abs(other).max()))
+
+
+def check_outcomes(held: Callable[[pd.DataFrame], Any], folder: Path) -> None:
+    """Wide in every way; long and a frame per model once."""
+    table = outcomes()
+    for name in OUTCOMES:
+        expected = summed_cube(outcome_request(table, name), folder)
+        same_sums(summed_cube(outcome_request(held(table), name), folder), expected, name)
+    facts = table[["example_id", "sex", "age"]]
+    parts = {
+        name: facts.assign(errors=table[errors], words=table[words])
+        for name, errors, words in (("dense", "errors", "words"), ("int8", "errors8", "more"))
+    }
+    more: dict[str, Any] = {"outcome": "errors", "denominator": "words", "better": "lower",
+                            "groups": GROUPS}  # fmt: skip
+    expected = summed_cube(TableSpec(parts, **more), folder)
+    each = {name: held(part) for name, part in parts.items()}
+    same_sums(summed_cube(TableSpec(each, **more), folder), expected, "files")
+    long = pd.concat([part.assign(variant=name) for name, part in parts.items()])
+    same_sums(summed_cube(TableSpec(held(long), **more), folder), expected, "long")
+
+
+def test_polars_sums_outcomes_where_it_is(tmp_path: Path) -> None:
+    polars = pytest.importorskip("polars")
+    check_outcomes(lambda frame: polars.from_pandas(frame).lazy(), tmp_path)
+
+
+def test_duckdb_sums_outcomes_where_it_is(tmp_path: Path) -> None:
+    import duckdb
+
+    with duckdb.connect() as connection:
+        check_outcomes(connection.from_df, tmp_path)
+
+
+def test_ibis_sums_outcomes_and_audits_them(tmp_path: Path) -> None:
+    ibis = pytest.importorskip("ibis")
+
+    def held(frame: pd.DataFrame) -> Any:
+        return ibis.memtable(pa.Table.from_pandas(frame, preserve_index=False))
+
+    check_outcomes(held, tmp_path)
+    table = outcomes()
+    for name in ("shared", "binary"):
+        made, rows = (
+            fw.audit_table(outcome_request(source, name)) for source in (held(table), table)
+        )
+        same(rows, made, signs=name == "binary")
+
+
+def test_outcomes_that_cannot_be_summed_are_refused(tmp_path: Path) -> None:
+    polars = pytest.importorskip("polars")
+    table, out = outcomes(), tmp_path / "never.parquet"
+
+    def refused(frame: pd.DataFrame, said: str, **more: Any) -> None:
+        request = replace(outcome_request(polars.from_pandas(frame).lazy(), "shared"), **more)
+        with pytest.raises(InputError, match=said):
+            fw.count(request, out)
+
+    refused(
+        table.assign(errors8=table["errors8"].where(table.index > 2)), "'errors8' is missing in 3"
+    )
+    refused(
+        table.assign(errors=np.where(table.index == 7, np.inf, table["errors"])), "must be finite"
+    )
+    refused(table.assign(words=-table["words"]), "must be finite and not negative; it is from -29")
+    refused(table, "within --range 0,1", denominator=None, range=(0, 1))
+    refused(table, "int9", baseline="int9")
+    several = {"dense": ("errors",), "int8": ("errors8", "errors")}
+    refused(table, "several members of one variant", outcome=several)
+    refused(table.rename(columns={"sex": "centre"}), "'centre' is a column of the table of sums",
+            groups=["centre"])  # fmt: skip
+    assert not out.exists()
+
+
 def test_polars_counts_where_it_is(
     rows: pd.DataFrame, expected: dict[Any, int], tmp_path: Path
 ) -> None:
@@ -174,3 +327,15 @@ def test_spark_counts_where_it_is(
 
     check_every_layout(held, rows, expected, tmp_path)
     check_refusals(held, rows, tmp_path)
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore:.*pandas.*")
+def test_spark_sums_outcomes_where_it_is(spark: Any, tmp_path: Path) -> None:
+    def held(frame: pd.DataFrame) -> Any:
+        plain = frame.astype(object).where(frame.notna(), None)
+        kinds = {"i": "long", "f": "double", "b": "boolean"}
+        types = ", ".join(f"{c} {kinds.get(frame[c].dtype.kind, 'string')}" for c in frame.columns)
+        return spark.createDataFrame(plain.values.tolist(), types)
+
+    check_outcomes(held, tmp_path)

@@ -2,16 +2,30 @@
 
 from __future__ import annotations
 
+import shlex
 import shutil
 import subprocess
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import duckdb
 import pandas as pd
 import pytest
-from tests.tables.test_engines import GROUPS, cells, expected, rows, wide
+from tests.auditing.counts.test_outcome_sums import same
+from tests.tables.test_engines import (
+    GROUPS,
+    OUTCOMES,
+    cells,
+    expected,
+    outcome_request,
+    outcomes,
+    rows,
+    same_sums,
+    summed_cube,
+    wide,
+)
 
 import fairweight as fw
 from fairweight.errors import InputError
@@ -78,6 +92,69 @@ def test_duckdb_counts_the_same_cells(
     check(lambda sql: database.sql(sql).df(), "duckdb", expected, tmp_path)
 
 
+def check_outcomes(run: Callable[[str], pd.DataFrame], dialect: str, folder: Path) -> None:
+    """The sums of `scores`, a wide table, as the command that is printed reads them."""
+    table, file = outcomes(), folder / "counts.csv"
+    for name in OUTCOMES:
+        expected = summed_cube(outcome_request(table, name), folder)
+        made = warehouse_count(outcome_request("scores", name), dialect)
+        for statement in made.checks:
+            assert run(statement.sql).empty, statement.purpose
+        run(made.count.sql).to_csv(file, index=False)
+        words = shlex.split(made.command.replace("counts.csv", str(file)))[2:]
+        same_sums(summed_cube(TableSpec.from_words(words), folder), expected, name)
+
+
+def test_duckdb_sums_the_same_outcomes(tmp_path: Path) -> None:
+    with duckdb.connect() as connection:
+        connection.register("scores", outcomes())
+        check_outcomes(lambda sql: connection.sql(sql).df(), "duckdb", tmp_path)
+
+
+def test_sums_of_a_warehouse_are_audited_and_nothing_else(tmp_path: Path) -> None:
+    """The audit of the saved result is that of the rows; what needs rows says so."""
+    table, file = outcomes(), tmp_path / "counts.csv"
+    facts = table[["example_id", "sex", "age"]]
+    request = TableSpec({"dense": "of_dense", "int8": "of_int8"}, outcome="wer", better="lower",
+                        denominator="words", groups=GROUPS)  # fmt: skip
+    made = warehouse_count(request, "duckdb")
+    with duckdb.connect() as connection:
+        for name, errors, words in (("dense", "errors", "words"), ("int8", "errors8", "more")):
+            held = facts.assign(wer=table[errors], words=table[words])
+            connection.register(f"of_{name}", held)
+            held.to_csv(tmp_path / f"{name}.csv", index=False)
+        connection.sql(made.count.sql).df().to_csv(file, index=False)
+    words = shlex.split(made.command.replace("counts.csv", str(file)))[2:]
+    files = {name: str(tmp_path / f"{name}.csv") for name in ("dense", "int8")}
+    same(
+        fw.audit_table(replace(request, sources=files)), fw.audit_table(TableSpec.from_words(words))
+    )
+    with pytest.raises(InputError, match="holds sums of an outcome"):
+        fw.choose(TableSpec.from_words(words))
+    with pytest.raises(InputError, match="The baseline of these sums"):
+        fw.audit_table(replace(TableSpec.from_words(words), baseline="int8"))
+    broken = pd.read_csv(file)
+    broken.loc[0, "wer_int8_sum_1100"] = None
+    broken.to_csv(file, index=False)
+    with pytest.raises(InputError, match="some of them are missing or no numbers"):
+        fw.audit_table(TableSpec.from_words(words))
+
+
+def test_checks_of_outcomes_find_what_cannot_be_summed() -> None:
+    table = outcomes()
+    table.loc[[1, 2], "errors8"] = None
+    table.loc[3, "words"] = -1
+    made = warehouse_count(outcome_request("scores", "shared"), "duckdb")
+    with duckdb.connect() as connection:
+        connection.register("scores", table)
+        found = findings(lambda sql: connection.sql(sql).df(), made)
+    assert found == {
+        "Denominators of dense that are missing or negative": 1,
+        "Outcomes of int8 that are missing": 2,
+        "Denominators of int8 that are missing or negative": 1,
+    }
+
+
 def test_the_checks_find_what_an_audit_would_refuse(database: duckdb.DuckDBPyConnection) -> None:
     database.execute("INSERT INTO of_int8 FROM of_int8 WHERE example_id = 3")
     database.execute("UPDATE of_int8 SET label = 'cow' WHERE example_id = 4")
@@ -102,7 +179,10 @@ def test_every_dialect_can_read_its_statements(dialect: str) -> None:
         cluster="person", weight="w",
     )  # fmt: skip
     made = warehouse_count(tables, dialect)
-    for statement in (*made.checks, made.count):
+    summed = warehouse_count(
+        replace(tables, outcome='"Loss"', denominator="tokens", better="lower"), dialect
+    )
+    for statement in (*made.checks, made.count, *summed.checks, summed.count):
         (tree,) = sqlglot.parse(statement.sql, dialect=dialect)
         assert tree is not None
     mark = "`" if dialect in ("bigquery", "databricks") else '"'
@@ -182,6 +262,15 @@ def test_postgresql_counts_the_same_cells(
         with postgres.cursor() as cursor:
             cursor.executemany(f"INSERT INTO {name} VALUES ({marks})", plain)
     check(run, "postgres", expected, tmp_path)
+    table = outcomes()
+    sql_types = {"i": "bigint", "f": "double precision"}
+    held = table.astype({"good": int})
+    types = [f"{c} {sql_types.get(held[c].dtype.kind, 'text')}" for c in held.columns]
+    postgres.execute(f"CREATE TABLE scores ({', '.join(types)})")
+    plain = held.astype(object).where(held.notna(), None).values.tolist()
+    with postgres.cursor() as cursor:
+        cursor.executemany(f"INSERT INTO scores VALUES ({', '.join(['%s'] * len(types))})", plain)
+    check_outcomes(run, "postgres", tmp_path)
     postgres.execute("DELETE FROM of_int8 WHERE example_id = 5")
     found = findings(run, warehouse_count(LAYOUTS["models"], "postgres"))
     assert found == {"Ids of dense that int8 lacks": 1}

@@ -229,7 +229,7 @@ def test_a_table_of_predictions_without_an_audit(tmp_path: Path) -> None:
         ("/audit/plain/examples?percentile_min=500", 400, "no percentile"),
         ("/audit/plain/examples?offset=-1", 422, "'offset' cannot be used"),
         ("/audit/plain/image?id=nobody", 404, "no image"),
-        ("/nowhere", 404, "no page of this address"),
+        ("/nowhere", 404, "no page at this address"),
     ],
 )
 def test_errors_are_one_sentence(reader: TestClient, place: str, status: int, words: str) -> None:
@@ -322,6 +322,13 @@ def test_runs_of_one_model_are_not_called_retrained(tmp_path: Path) -> None:
                 assert not re.search("retrain|beyond the method", said, re.IGNORECASE), address
                 if page.startswith("/level"):
                     assert "same model run again" in said.lower()
+
+
+def test_caveats_lead_to_their_explanation_in_the_report(reader: TestClient) -> None:
+    page, report = (reader.get(f"/audit/plain{place}").text for place in ("", "/report"))
+    anchors = re.findall(r'href="/audit/plain/report#([\w-]+)">Why', page)
+    assert anchors
+    assert all(f'id="{anchor}"' in report for anchor in anchors)
 
 
 def test_a_group_may_be_named_without_quotes(reader: TestClient) -> None:

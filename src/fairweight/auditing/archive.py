@@ -255,6 +255,7 @@ def _document(
         "outcome": None if result.outcome is None else result.outcome.to_json(),
         "largest_losses": result.largest_losses,
         "labelled": result.labelled,
+        **({} if result.only_task is None else {"only_task": result.only_task}),
         "positive": result.positive,
         "tasks": list(result.tasks),
         "groupings": list(result.groupings),
@@ -398,6 +399,7 @@ def _read(document: Mapping[str, Any], place: Path | None, lone: bool) -> AuditR
             for name, loss in field.object("largest_losses", later=True).items()
             if type(loss) in (int, float)
         },
+        only_task=field.text("only_task", empty=True, later=True),
         labelled=field.take("labelled", (bool, NoneType), "true or false", later=True) is not False,
         absent=frozenset(
             (one["metric"], one["by"])

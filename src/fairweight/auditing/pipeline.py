@@ -43,6 +43,7 @@ from fairweight.auditing.counts.cube import Cube, compact, of_positions, summed
 from fairweight.auditing.counts.cube_file import read_cubes
 from fairweight.auditing.counts.group_by import count, has_scores, of_cells, of_rows, training_table
 from fairweight.auditing.counts.groupings import chosen_groupings, resolve_positive
+from fairweight.auditing.counts.sums_table import read_sums
 from fairweight.auditing.metrics import metric
 from fairweight.auditing.pairing import Parents
 from fairweight.auditing.result import AuditResult, Provenance
@@ -61,6 +62,7 @@ from fairweight.tables.companions import (
     stray_note,
 )
 from fairweight.tables.companions import parents as parents_in
+from fairweight.tables.engines import are_distant, counted_there
 from fairweight.tables.joins import left_out_note
 from fairweight.tables.layout import Names
 from fairweight.tables.names import grouping_name, known_group, level_name, split_grouping
@@ -119,6 +121,7 @@ def run(
     # A leak comes first: the terminal shows only some notes.
     notes = leak_notes(leaks(variants_table, request.variants))
     # Of one task the mean over tasks would say everything twice.
+    only = None
     if len(cube.tasks) == 1 and not request.names_task:
         only = cube.tasks[0]
         notes.append(f"There is one task, '{only}', so results do not name it.")
@@ -250,6 +253,7 @@ def run(
         lead=lead,
         left_out=left_out_table(cube, request.groupings),
         test_set=request.test_set,
+        only_task=only,
         cube=cube,
         pairing={
             variant: part.pairing
@@ -429,7 +433,7 @@ def _closing_notes(
     if common:
         notes.append(
             f"{len(common):,} clusters have the same name in both cluster columns. Examples are "
-            "bound by the name in one column or the other, not across: if one person stands in "
+            "bound by the name in one column or the other, not across: if one person appears in "
             "both, limits are too narrow by what such examples share."
         )
     for column in cube.columns:
@@ -532,8 +536,21 @@ def audited(
         options = replace(options, members=Members.REPEATED)
     cubes = cube_paths(tables)
     if cubes:
-        return _audit_cubes(cubes, tables, options, command, report, explain)
+        models = models_beside_cubes(tables)
+        held = read_chosen_cubes(cubes, tables)
+        inputs = [Source(path, "", {}, held[0].n_cells, (Path(path),)) for path in cubes]
+        return _audit_cube(held, inputs, models, tables, options, command, report, explain)
     report("reading", 0, 1)
+    if tables.outcome is not None and are_distant(tables):
+        tables = counted_there(tables)
+    summed_table = read_sums(tables)
+    if summed_table is not None:
+        held = (summed_table.cube, summed_table.baseline, summed_table.groupings)
+        models = None
+        if tables.variants is not None:
+            models = read_variants(tables.variants.given, Names.of(tables))
+        inputs = [summed_table.source]
+        return _audit_cube(held, inputs, models, tables, options, command, report, explain)
     with align(tables, further=explain is not None) as aligned:
         report("counting", 0, 1)
         cube = count(aligned)
@@ -587,20 +604,20 @@ def as_asked(
     return of_positions(cube, tables.label), (*groupings, grouping_name([tables.label]))
 
 
-def _audit_cubes(
-    paths: list[str],
+def _audit_cube(
+    held: tuple[Cube, str, tuple[str, ...]],
+    inputs: Sequence[Source],
+    models: tuple[pd.DataFrame, Source] | None,
     tables: TableSpec,
     options: AuditOptions,
     command: str | None,
     progress: Progress,
     explain: ExplainRequest | None,
 ) -> AuditResult:
-    models = models_beside_cubes(tables)
-    cube, baseline, groupings = read_chosen_cubes(paths, tables)
+    cube, baseline, groupings = held
     names = dict.fromkeys(member.variant for member in cube.members)
     table, beside = (None, []) if models is None else (models[0], [models[1]])
     stray = stray_note(parents_in(table), ((m.variant, m.seed) for m in cube.members))
-    inputs = [Source(path, "", {}, cube.n_cells, (Path(path),)) for path in paths]
     request = AuditRequest(
         tables=tables,
         options=options,

@@ -239,6 +239,11 @@ def from_aligned(
 def from_cube(cube: Cube, baseline: str, task: str | None = None) -> Answers:
     """The answers that were counted: every cell as often as it occurs, without identities."""
     role = None if cube.outcome is None else cube.outcome.role
+    if role is not None and not role.binary:
+        raise InputError(
+            "The cube holds sums of an outcome over many examples, so nothing can be said about "
+            "single ones; explain the table that it was counted from (one row per example)."
+        )
     refuse_without_classes(role, labelled=cube.labelled)
     refuse_two_clusters(crossed=cube.second_unit is not None)
     part = cube.of_task(task)

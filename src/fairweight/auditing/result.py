@@ -59,7 +59,7 @@ class AuditResult:
     variants: tuple[str, ...]  # the compressed ones, in the order given
     classes: tuple[str, ...]
     positive: str | None
-    tasks: tuple[str, ...]  # () for a single task
+    tasks: tuple[str, ...]  # () for a single task, which rows do not name (`only_task`)
     groupings: tuple[str, ...]  # "sex", "age", "sex*age"
     n_examples: int
     results: pd.DataFrame
@@ -84,6 +84,7 @@ class AuditResult:
     cube: Cube | Path | None = field(default=None, repr=False, compare=False)
     outcome: OutcomeRole | None = None  # what stands in the place of labels and predictions
     largest_losses: dict[str, float] = field(default_factory=dict)  # of one example, by variant
+    only_task: str | None = None  # where the data name a single task
     labelled: bool = True  # else it says how often predictions changed, and no more
     # (metric, by) whose rows a lone audit.json does not hold; see auditing/archive.py.
     absent: frozenset[tuple[str, str]] = frozenset()

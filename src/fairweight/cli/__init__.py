@@ -93,7 +93,7 @@ def _unforeseen(error: Exception) -> int:
     if os.environ.get("FAIRWEIGHT_DEBUG"):
         raise error
     _say(
-        f"an error of ours, please report it: {type(error).__name__}: {error} "
+        f"internal error, please report it: {type(error).__name__}: {error} "
         "(FAIRWEIGHT_DEBUG=1 shows where)."
     )
     return OUR_ERROR

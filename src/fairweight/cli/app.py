@@ -59,7 +59,7 @@ LISTED = (
     ("Look", "view", "view",
      "Look at audits and single examples in a browser, and annotate them."),
     ("Look", "report", "report",
-     "An audit that was made as a page, a summary for a pull request, a model card or tests; "
+     "Write a stored audit as a page, a summary for a pull request, a model card or tests; "
      "single figures as files."),
     ("Look", "demo", "demo",
      "Train small classifiers of handwritten digits, prune and quantise them, audit the copies."),

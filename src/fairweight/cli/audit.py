@@ -128,7 +128,7 @@ def gate(
         list[str] | None,
         typer.Argument(
             metavar="FILE",
-            help="An audit that was made (`audit.json`, or its folder), or predictions as `audit` "
+            help="A stored audit (`audit.json`, or its folder), or predictions as `audit` "
             "takes them.",
             show_default=False,
         ),
@@ -195,7 +195,7 @@ def gate(
             given = source is not None and source.name == "COMMANDLINE"
             if name.startswith(("tables_", "options_")) and given:
                 raise InputError(
-                    f"{parameter.opts[0]} cannot change an audit that was made; give the "
+                    f"{parameter.opts[0]} cannot change a stored audit; give the "
                     "predictions, or leave it out."
                 )
     if init:
@@ -270,13 +270,13 @@ def count(
         ),
     ] = False,
     dialect: Annotated[
-        str | None, WAREHOUSE("Whose SQL it is; duckdb by default.", "|".join(DIALECTS))
+        str | None, WAREHOUSE("The SQL dialect; duckdb by default.", "|".join(DIALECTS))
     ] = None,
     suppress_small: Annotated[
         bool,
         o.OUTPUT(
             "Leave out cells with fewer than 10 examples (a changed data set: rates then "
-            "speak of the examples that remain).",
+            "are of the examples that remain).",
             flag="--suppress-small",
         ),
     ] = False,
@@ -321,7 +321,8 @@ def count(
 
         fairweight count dense=logs.dense int8=logs.int8 --groups sex --sql --dialect bigquery
 
-    Outcomes that are numbers (`--outcome`) become sums by cell, which give the limits of the rows.
+    Outcomes that are numbers (`--outcome`) become sums by cell, with `--sql` too; they give the
+    limits of the rows.
     Scores are not in a cube, so AUC and calibration need the tables themselves. With `--cluster`,
     or with several tasks, a column `unit` tells clusters or examples apart by digests.
     """

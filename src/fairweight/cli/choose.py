@@ -64,14 +64,14 @@ def choose(
     confirm: Annotated[
         str | None,
         CHOICE(
-            "Predictions of the same variants on other examples, to look at the choice again.",
+            "Predictions of the same variants on other examples, to check the choice again.",
             "FILE",
         ),
     ] = None,
     confirm_share: Annotated[
         float | None,
         CHOICE(
-            "Hold out this share of the examples (clusters) to look at the choice again.", "SHARE"
+            "Hold out this share of the examples (clusters) to check the choice again.", "SHARE"
         ),
     ] = None,
     policy: Annotated[

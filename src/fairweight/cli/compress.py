@@ -95,7 +95,10 @@ def compress(
     ] = False,
     mean: Annotated[
         str | None,
-        CALIBRATION("Per channel, what the model takes from a pixel (0 to 1).", "a,b,c"),
+        CALIBRATION(
+            "Per channel, or one number for all: what the model takes from a pixel (0 to 1).",
+            "a,b,c",
+        ),
     ] = None,
     std: Annotated[
         str | None, CALIBRATION("Per channel, by what it divides the rest.", "a,b,c")

@@ -50,7 +50,9 @@ def explain(
     ] = "exemplars,slices,properties,individuals,classes,similarity",
     individual: Annotated[
         str,
-        EXPLAIN("Whose an example is (a writer, a person); by default what --cluster says.", "COL"),
+        EXPLAIN(
+            "Who an example belongs to (a writer, a person); by default what --cluster says.", "COL"
+        ),
     ] = "cluster",
     individual_group: Annotated[
         str | None, EXPLAIN("Compare individuals by this column.", "COL")
@@ -137,7 +139,7 @@ def exemplars(
     tie_rule: Annotated[
         TieRule,
         EXEMPLARS(
-            "Who wins equally many votes: disjoint (no common answer), max, min, negative, "
+            "Which class wins a tie: disjoint (no common prediction), max, min, negative, "
             "random, baseline.",
             "NAME",
         ),
@@ -358,7 +360,7 @@ def _show_risks(found: Preflight, console: Console, out: str | None) -> None:
         if held.n_studies:
             what = "rank correlation with excess loss"
             if level == "example":
-                what = "AUC for lost answers"
+                what = "AUC for lost predictions"
             limits = "" if isnan(held.low) else f" ({held.low:.2f} to {held.high:.2f})"
             studies = "1 study" if held.n_studies == 1 else f"{held.n_studies} studies"
             end = f" Cannot tell: {held.reason}." if held.reason else ""

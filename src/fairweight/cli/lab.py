@@ -57,7 +57,7 @@ class TrainingOptions(o.OptionGroup):
     ] = None
     training: Annotated[
         str | None,
-        o.TRAINING("These fields from a TOML file; options decide where both speak.", "FILE"),
+        o.TRAINING("These fields from a TOML file; options win where both are given.", "FILE"),
     ] = None
 
     def spec_fields(self, seed: int | None) -> dict[str, Any]:

@@ -124,7 +124,7 @@ def overrides(
     overwrite: o.Overwrite = False,
     quiet: o.Quiet = False,
 ) -> None:
-    """Override the answers on which the dense model is least sure, and audit the result.
+    """Override the predictions on which the dense model is least sure, and audit the result.
 
     Dense labels, and the whole curve of budgets from 0 to 20 % beside a random
     choice of equal size. Validation rows choose the attributes: those in which the

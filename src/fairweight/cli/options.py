@@ -286,13 +286,17 @@ TrustModule: TypeAlias = Annotated[
 # Of models without a card: how bytes of images are scaled, and files that can run code.
 Mean: TypeAlias = Annotated[
     str | None,
-    DATA("Per channel, what models without a card take from a pixel (0 to 1).", "a,b,c"),
+    DATA(
+        "Per channel, or one number for all: what models without a card take from a pixel (0 to "
+        "1).",
+        "a,b,c",
+    ),
 ]
 Deviation: TypeAlias = Annotated[
     str | None, DATA("Per channel, by what they divide the rest.", "a,b,c")
 ]
 DatasetName: TypeAlias = Annotated[
-    str | None, DATA("What to ask about; by default what the models were trained on.", "NAME")
+    str | None, DATA("The data to predict; by default what the models were trained on.", "NAME")
 ]
 
 
@@ -331,7 +335,7 @@ def read_scaling(mean: str | None, std: str | None) -> Scaling | None:
             f"--mean {mean} and --std {std} do not fit; give one number per channel, those of "
             "--std above 0."
         )
-    return Scaling(*channels)
+    return Scaling(*channels, every_channel=len(channels[0]) == 1)
 
 
 def require(*packages: str, remedy: str) -> None:

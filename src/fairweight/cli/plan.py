@@ -26,7 +26,7 @@ def plan(
         list[str] | None,
         typer.Argument(
             metavar="[PILOT]",
-            help="A pilot: predictions as `audit` takes them, or an audit that was made. Its "
+            help="A pilot: predictions as `audit` takes them, or a stored audit. Its "
             "groups, sizes and churn are used, not whether it passes.",
             show_default=False,
         ),
@@ -36,7 +36,8 @@ def plan(
         PLAN("The loss to rule out, a fraction; by default 0.02 (2 points).", "X"),
     ] = None,
     power: Annotated[
-        float, PLAN("How probably a model without a loss should pass everywhere.", "SHARE")
+        float,
+        PLAN("The probability with which a model without a loss should pass everywhere.", "SHARE"),
     ] = 0.8,
     churn: Annotated[
         str | None,

@@ -125,7 +125,9 @@ def predict(
     threads: o.Threads = None,
     trust_module: o.TrustModule = None,
     trust_file: o.TrustFile = None,
-    anew: Annotated[bool, o.OUTPUT("Do not go on with an interrupted run.", flag="--anew")] = False,
+    anew: Annotated[
+        bool, o.OUTPUT("Start again instead of continuing an interrupted run.", flag="--anew")
+    ] = False,
     overwrite: o.Overwrite = False,
     out: Annotated[str, o.OUTPUT("The prediction table.", "FILE")] = "predictions.parquet",
 ) -> None:
@@ -180,7 +182,7 @@ def predict(
             scaling=scaling,
             resume=not anew,
             batch_size=batch_size,
-            progress=lambda done: progress(f"asking {len(members)} models", done, len(chosen)),
+            progress=lambda done: progress(f"running {len(members)} models", done, len(chosen)),
         )
         written = [str(path)]
         if variants is not None and prepared is not None:
@@ -192,6 +194,8 @@ def predict(
     typer.echo(
         f"{len(members)} models on {len(chosen):,} examples, written to {', '.join(written)}"
     )
+    if prepared is not None and examples.dataset is not None:
+        typer.echo(f"These are the {examples.part} part; --all-examples takes every example.")
 
 
 MEASURE = o.panel("Measure")
@@ -364,7 +368,7 @@ def _show(
         if one.dropped:
             console.print(
                 f"{name}: {one.dropped:,} directions were dropped, because they do not vary or "
-                "cannot be told from rounding."
+                "cannot be distinguished from rounding."
             )
     if out is not None:
         console.print(f"Written to {out}")

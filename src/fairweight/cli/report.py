@@ -34,7 +34,7 @@ report = typer.Typer(
     cls=_WithDefault,
     no_args_is_help=True,
     rich_markup_mode="rich",
-    help="An audit that was made as a page, a summary for a pull request, a model card or tests; "
+    help="Write a stored audit as a page, a summary for a pull request, a model card or tests; "
     "single figures as files.\n\nStart with `fairweight report fairweight-audit --format md`.",
 )
 
@@ -59,7 +59,8 @@ def write(
         str | None, o.OPTION("A policy (TOML) whose verdict leads (html, md, junit).", "FILE")
     ] = None,
     variant: Annotated[
-        str | None, CARD("Of which variant the card is; needed where there are several.", "NAME")
+        str | None,
+        CARD("The variant that the card is about; needed where there are several.", "NAME"),
     ] = None,
     dataset_id: Annotated[
         str | None, CARD("Of an entry of eval-results: the benchmark on the hub.", "OWNER/NAME")

@@ -255,7 +255,7 @@ def run(
         )
     if outcome.stopped:
         why = "the budget was used up" if outcome.stopped == "budget" else "interrupted"
-        console.print(f"Stopped: {why}. The same command goes on.")
+        console.print(f"Stopped: {why}. The same command continues.")
     if not outcome.complete:
         raise typer.Exit(130 if outcome.stopped == "interrupt" else 1)
 

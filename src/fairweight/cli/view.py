@@ -64,7 +64,7 @@ def view(
         SERVER("A file with the token; made, with a new token, where there is none.", "FILE"),
     ] = None,
     no_token: Annotated[
-        bool, SERVER("Everybody on this machine may look and annotate.", flag="--no-token")
+        bool, SERVER("Anyone on this machine may look and annotate.", flag="--no-token")
     ] = False,
     no_browser: Annotated[bool, SERVER("Do not open a browser.", flag="--no-browser")] = False,
 ) -> None:
@@ -136,7 +136,7 @@ def _annotations(path: str, given: str | None, read_only: bool) -> Path | None:
     if file.is_dir():
         raise InputError(f"--annotations '{file}' is a folder; name a file in it.")
     if not file.parent.is_dir():
-        raise InputError(f"--annotations '{file}' is in a folder that does not exist; make it.")
+        raise InputError(f"--annotations '{file}' is in a folder that does not exist; create it.")
     if not os.access(file if file.exists() else file.parent, os.W_OK):
         if given is None:  # the study of somebody else: it can still be looked at
             print(

@@ -170,8 +170,8 @@ def compress_file(
         if variant is not None:
             if own is None:
                 raise InputError(
-                    f"{shown} says nothing of itself, so that no variant's name can be kept in its "
-                    f"copy; name it where it is used: fairweight predict {variant}={out}."
+                    f"{shown} has no card, so its copy cannot hold the name of a variant; "
+                    f" name it where it is used: fairweight predict {variant}={out}."
                 )
             own = replace(own, variant=variant)
             put_card(made, own)

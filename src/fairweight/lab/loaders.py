@@ -344,7 +344,14 @@ class OnnxInput:
             except Exception as error:  # ONNX Runtime's exceptions have no other common base
                 side = self.sizes[-2] if len(self.sizes) == 4 else None  # height, or width
                 other = isinstance(side, int) and side not in batch.shape
-                size = f" (folders of images: --dataset-option size={side})" if other else ""
+                option = f"size={side}" if other else ""
+                if (
+                    len(self.sizes) == 4
+                    and 1 in (self.sizes[1], self.sizes[3])
+                    and 3 in batch.shape
+                ):
+                    option = "greyscale=true"
+                size = f" (folders of images: --dataset-option {option})" if option else ""
                 raise InputError(
                     f"{shown} cannot take a batch of shape {batch.shape}; it takes "
                     f"{list(self.sizes)}{size}: {' '.join(str(error).split())[:200]}"

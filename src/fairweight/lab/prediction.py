@@ -318,7 +318,7 @@ def data_of(models: Iterable[ModelFile]) -> Data:
         if own != data:
             raise InputError(
                 f"'{first.path}' and '{other.path}' were trained on different data or parts of it; "
-                "name what they are to be asked about (--dataset NAME)."
+                "name the data to predict (--dataset NAME)."
             )
     return data
 

@@ -15,7 +15,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from fairweight.auditing.result import is_ok, records, select
-from fairweight.base.wording import counted, missing, shown
+from fairweight.base.wording import are, counted, missing, shown
 from fairweight.report.finding import (
     Change,
     Finding,
@@ -134,7 +134,10 @@ def _brief(result: AuditResult, found: Sequence[Finding], verdict: Verdict | Non
             Line("No labels", ("nothing here says whether a change is a loss",)),
         )  # fmt: skip
     elif not any(finding.model.shifts or finding.small for finding in found):
-        lines = (lines[0], Line("Loses most", ("no class or group can be tested",)))
+        nobody = "no class or group can be tested" if result.classes else "no group can be tested"
+        if not result.classes and not result.groupings:
+            nobody = "not known, because no group column is named (--groups)"
+        lines = (lines[0], Line("Loses most", (nobody,)))
     # A policy that was set when the audit was made decided elsewhere: nothing is said of it here.
     unknown = verdict is None and bool(result.provenance.options.get("confirmatory"))
     own = [Line(shown(result.baseline, NAME), (f"baseline, {_of_baseline(found)}",))]
@@ -338,7 +341,8 @@ def _certain_and_open(finding: Finding) -> str:
     own = finding.ruled_out
     assert own is not None
     said = f"a loss beyond {loss_that_matters(own.margin)} for {own.whom}"
-    said += f"; for {count(own.shown)} it is shown" if own.shown else ""
+    if own.shown:
+        said += f"; {count(own.shown)} {are(own.shown)} shown to lose more"
     if not own.open or missing(own.open[0].largest):
         return said
     if own.of > MANY:  # the smallest of a thousand classes leads no list

@@ -82,7 +82,7 @@ def choice_sentences(choice: Choice) -> list[str]:
         also = f" Within noise of it: {_listed(near)}." if near else ""
         told.append(
             f"Of {among_whom}, {count(len(on))} are on the frontier of {aims}: {_listed(on)}."
-            f"{also} Which to take depends on what weighs how much (--worth)."
+            f"{also} Which to take depends on what each objective is worth (--worth)."
         )
     else:
         reason = aims
@@ -99,7 +99,7 @@ def choice_sentences(choice: Choice) -> list[str]:
         told.append(f"It has {', '.join(parts)}.")
         if noisy and asked.weights is None:
             tied = [row for row in rows if row["tied"]]
-            told += [f"Not shown to be worse in everything: {_listed(tied)}."] if tied else []
+            told += [f"Not shown to be worse in every objective: {_listed(tied)}."] if tied else []
         elif several:
             sure = next(row["p_best"] for row in rows if row["chosen"])
             likely = max(qualifying, key=lambda row: row["p_best"])
@@ -113,8 +113,8 @@ def choice_sentences(choice: Choice) -> list[str]:
         if barely.any():
             names = ", ".join(str(name) for name in frame.loc[barely, "requirement"])
             told.append(
-                f"It keeps {names} by less than noise; fairweight gate decides about limits with "
-                "a stated error."
+                f"It meets {names}, but only within noise; fairweight gate decides about limits "
+                "with a stated error."
             )
     told += _policy(choice)
     told.append(_confirmed(choice) if choice.n_confirmed else SELECTED)
@@ -138,7 +138,7 @@ def _confirmed(choice: Choice) -> str:
     """What the chosen variant does on rows that were not used for choosing."""
     rows = f"{count(choice.n_confirmed)} examples that were not used for choosing"
     if choice.chosen is None:
-        return f"Looked at again on {rows}: table choice_confirmed."
+        return f"Checked again on {rows}: table choice_confirmed."
     frame = choice.tables["choice_confirmed"]
     own = records(frame[frame["variant"] == choice.chosen])
     metrics = {row["term"]: row["metric"] for row in records(choice.tables["choice_values"])}

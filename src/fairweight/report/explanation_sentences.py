@@ -257,9 +257,8 @@ def _about_largest_losses(tables: dict[str, pd.DataFrame]) -> Iterator[str]:
         bear = f"half of all losses{task} falls on {counted(half, 'example')}"
         if not half:
             share = percent(real(listed[-1]["share_of_losses"]), 0)
-            bear = (
-                f"the {count(len(listed))} examples that lose most{task} bear {share} of all losses"
-            )
+            whom = f"the {count(len(listed))} examples that lose most{task}"
+            bear = f"{whom} account for {share} of all losses"
         largest, whose = number(real(listed[0]["loss"])), shown(listed[0]["example_id"])
         yield f"{bear}; the largest is {largest} (example {whose})."
 
@@ -344,7 +343,7 @@ def _about_classes(result: AuditResult) -> Iterator[str]:
         if real(row["low"]) > 0 or real(row["high"]) < 0:
             yield (
                 f"The accuracy of a class is associated with {words}: coefficient {value} "
-                f"({errors}, other terms held equal)."
+                f"({errors}, other terms held constant)."
             )
         else:
             yield f"No clear link of class accuracy with {words}: {value} ({errors})."

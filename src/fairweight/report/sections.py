@@ -248,6 +248,6 @@ def answers(result: AuditResult, view: View, verdict: Verdict | None) -> tuple[A
     if not told:
         ship = Answer(
             "ship", "What to ship", (), asking="No policy was given, so there is no verdict. To "
-            "get one, and to choose among variants, run:", commands=ship_commands(result),
+            "get one, run:", commands=ship_commands(result),
         )  # fmt: skip
     return why, helps, ship

@@ -372,7 +372,7 @@ def wrong_labels(finding: Finding) -> list[str]:
     if not finding.label_error:
         return []
     if not finding.allowed:
-        return ["No group has a harmful excess that wrong group labels could hide a part of."]
+        return ["No group loses more than the rest, so wrong group labels change nothing here."]
     some = "; ".join(
         f"{shown(a.name)} {points(a.low)} to {points(a.high)}" for a in finding.allowed[:3]
     )

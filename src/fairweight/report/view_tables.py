@@ -603,7 +603,7 @@ def _calibration(result: AuditResult, finding: Finding) -> ShownTable | None:
         "shift of the gap [interval]",
     )
     note = (
-        "ECE is above 0 by chance alone, so it stands beside that of a calibrated model of "
+        "ECE is above 0 by chance alone, so it is shown beside that of a calibrated model of "
         "the same size and has no interval. The gap is the mean score less the share that "
         "came true: above 0 the scores promise too much."
     )

@@ -202,8 +202,8 @@ class Store:
             except (ValueError, KeyError, TypeError):
                 raise InputError(
                     f"'{path}' cannot be read, so what its study refers to is unknown; run the "
-                    f"study again to write it anew, or delete the file if nobody wants the study "
-                    f"any more."
+                    f"study again to write it anew, or delete the file if the study is no longer "
+                    f"needed."
                 ) from None
         return found
 

@@ -13,7 +13,7 @@ an outcome that is 0 or 1 is right or wrong.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
@@ -22,6 +22,7 @@ from fairweight.base.wording import counted
 from fairweight.errors import InputError
 from fairweight.tables.canonical import canonical, canonical_sql
 from fairweight.tables.checks import Checked, check_values, double, probability, require_plain
+from fairweight.tables.class_scores import as_probabilities
 from fairweight.tables.companions import (
     TrainingTable,
     count_training,
@@ -65,6 +66,7 @@ from fairweight.tables.roles import (
 )
 from fairweight.tables.sources import Source, open_source
 from fairweight.tables.spec import Better, Missing, OutcomeRole, TableSpec
+from fairweight.tables.sums import summed_source
 
 if TYPE_CHECKING:
     import duckdb
@@ -156,6 +158,12 @@ def align(tables: TableSpec, *, further: bool = False, alone: bool = False) -> A
         tables = counted_there(tables)
     workspace = Workspace()
     try:
+        if summed_source(workspace, tables) is not None:
+            raise InputError(
+                f"{tables.sources[0].path or 'The table'} holds sums of an outcome over many "
+                "examples: audit, gate, plan and count take it. This command needs the examples "
+                "themselves; run it where the rows are."
+            )
         tables, logged = with_logs(workspace, tables)
         beside = {
             what: None if ref is None else open_source(workspace, ref.given)
@@ -247,6 +255,11 @@ def _aligned(
     shown = {role: column for role, column in columns.items() if column}
     for number, part in enumerate(parts):
         shown |= {f"{short}{number}": column for short, column in _values(part)}
+    vectors = {name: column for name, column in shown.items() if name.startswith("v")}
+    logs, said = as_probabilities(request.connection, view, vectors)
+    if said is not None:
+        notes.append(said)
+        view = _replaced(request, view, logs.values())
     checked = check_values(
         request.connection,
         view,
@@ -259,7 +272,8 @@ def _aligned(
         limits=request.tables.range,
     )
     if outcome and checked.binary:
-        view = _as_right_or_wrong(request, view, [f"p{n}" for n in range(len(parts))])
+        names = [f"p{n}" for n in range(len(parts))]  # whole numbers, like predictions
+        view = _replaced(request, view, [f"CAST({name} AS TINYINT) AS {name}" for name in names])
     members = []
     for number, part in enumerate(parts):
         if f"s{number}" in checked.empty:
@@ -370,12 +384,12 @@ def beside_outcomes(aligned: Aligned) -> Aligned | None:
     return replace(aligned, members=tuple(members), outcome=None, has_label=False)
 
 
-def _as_right_or_wrong(request: Alignment, view: str, outcomes: Sequence[str]) -> str:
-    """The view with outcomes that are 0 or 1 as whole numbers, like predictions."""
+def _replaced(request: Alignment, view: str, columns: Iterable[str]) -> str:
+    """The view with other values in some columns (`SQL AS column`)."""
     made = request.workspace.name("aligned")
-    casts = ", ".join(f"CAST({name} AS TINYINT) AS {name}" for name in outcomes)
     request.connection.execute(
-        f"CREATE TEMP VIEW {quote(made)} AS SELECT * REPLACE ({casts}) FROM {quote(view)}"
+        f"CREATE TEMP VIEW {quote(made)} AS SELECT * REPLACE ({', '.join(columns)}) "
+        f"FROM {quote(view)}"
     )
     return made
 

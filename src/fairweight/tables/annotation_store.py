@@ -381,7 +381,7 @@ class AnnotationStore:
                     raise
             except sqlite3.Error as error:
                 raise OutputError(
-                    f"The annotation was not kept in '{self.path}': {error}; check the disk and "
+                    f"The annotation was not saved in '{self.path}': {error}; check the disk and "
                     "the permissions, and give it again."
                 ) from error
 

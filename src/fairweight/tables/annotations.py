@@ -46,7 +46,7 @@ class Annotation:
 
     >>> Annotation("7", "ambiguous", label="cat")
     Traceback (most recent call last):
-    fairweight.errors.InputError: The verdict 'ambiguous' stands for no label; given was 'cat'...
+    fairweight.errors.InputError: The verdict 'ambiguous' takes no label, and 'cat' was given...
     """
 
     example_id: str
@@ -68,8 +68,8 @@ class Annotation:
             raise UnknownNameError("The verdict", shown, VERDICTS)
         if self.label and self.verdict in WITHOUT_LABEL:
             raise InputError(
-                f"The verdict '{self.verdict}' stands for no label; given was "
-                f"{self.label[:50]!r}: leave the label empty, or choose 'label_wrong'."
+                f"The verdict '{self.verdict}' takes no label, and "
+                f"{self.label[:50]!r} was given: leave the label empty, or choose 'label_wrong'."
             )
         moment(self.time)
 

@@ -1,14 +1,25 @@
-"""Class probabilities that stand in a column each (`p_cat`, `p_dog`), as one list per row."""
+"""Class probabilities: those in a column each (`p_cat`, `p_dog`) as one list per row, and logs.
+
+Lists of log-probabilities, of classes or of the tokens that stand for them, are told by their
+values: none is above 0, and together they are no more than 1. They become probabilities that sum
+to 1 over the list.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from fairweight.errors import InputError
 from fairweight.tables.canonical import canonical, class_order
-from fairweight.tables.connection import Workspace, is_number, literal, quote
+from fairweight.tables.checks import SCORE_TOLERANCE
+from fairweight.tables.connection import Workspace, is_number, literal, one_row, quote
+from fairweight.tables.frames import SUM_TOLERANCE
 from fairweight.tables.sources import Source
+
+if TYPE_CHECKING:
+    import duckdb
 
 
 def with_class_scores(
@@ -110,3 +121,49 @@ def with_class_scores(
             f"(classes {', '.join((order or ())[:5])}{', …' if len(order or ()) > 5 else ''})."
         )
     return made, note
+
+
+def as_probabilities(
+    connection: duckdb.DuckDBPyConnection, view: str, columns: Mapping[str, str]
+) -> tuple[dict[str, str], str | None]:
+    """SQL for the lists of a view that hold log-probabilities, and what to say of it.
+
+    Parameters
+    ----------
+    columns
+        Lists of the view to what messages call them.
+    """
+    if not columns:
+        return {}, None
+    summed = "list_sum(list_transform({0}, lambda x: exp(least(x, 1))))"
+    asked = [f"min(list_min({c})), max(list_max({c})), max({summed.format(c)})" for c in columns]
+    found = one_row(connection, f"SELECT {', '.join(asked)} FROM {quote(view)}")
+    logs: dict[str, str] = {}
+    for place, (column, shown) in enumerate(columns.items()):
+        least, most, whole = found[3 * place : 3 * place + 3]
+        if least is None or most > SCORE_TOLERANCE:
+            continue  # nothing, or probabilities
+        if least >= -SCORE_TOLERANCE:
+            raise InputError(
+                f"The scores '{shown}' are all 0, which could be probabilities or their "
+                "logarithms, and neither sum to 1; give one probability per class."
+            )
+        if whole > 1 + SUM_TOLERANCE:
+            raise InputError(
+                f"The scores '{shown}' are below 0, but no log-probabilities: in some row they "
+                f"stand for probabilities that sum to {whole:.3g}. Give probabilities, or logits "
+                "less their log-sum-exp."
+            )
+        top = f"list_max({column})"
+        powers = f"list_transform({column}, lambda x: exp(x - {top}))"
+        logs[column] = (
+            f"CASE WHEN {top} > '-inf'::DOUBLE "
+            f"THEN list_transform({powers}, lambda x: x / list_sum({powers})) END AS {column}"
+        )
+    if not logs:
+        return {}, None
+    named = ", ".join(f"'{name}'" for name in dict.fromkeys(columns[c] for c in logs))
+    return logs, (
+        f"The scores {named} are log-probabilities (none is above 0); probabilities that sum to 1 "
+        "over the classes are made of them."
+    )

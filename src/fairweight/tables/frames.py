@@ -200,6 +200,7 @@ class WideColumns:
     scores: dict[str, list[str]]
     groups: list[str]
     denominator: str | dict[str, list[str]] | None = None
+    clusters: tuple[str, ...] = ()
     score_classes: tuple[str, ...] | None = None  # of probabilities that were given as predictions
     notes: tuple[str, ...] = ()
 
@@ -305,13 +306,36 @@ def wide_table(
             )
         table[column] = values
         groups.append(column)
-    for column, given in (("cluster", cluster), ("weight", sample_weight)):
-        if given is not None:
-            if column in table:
-                raise InputError(f"A group is named '{column}', as a column in use; rename it.")
-            table[column] = _of_length(_one_dimensional(given, column), n, column)
+    bound = _clusters(cluster)
+    beside = {**bound, **({} if sample_weight is None else {"weight": sample_weight})}
+    for column, given in beside.items():
+        if column in table:
+            raise InputError(f"A group is named '{column}', as a column in use; rename it.")
+        table[column] = _of_length(_one_dimensional(given, column), n, column)
     used = classes if y_score is shares and shares else None
-    return table, WideColumns(predictions, scores, groups, sizes, score_classes=used, notes=notes)
+    return table, WideColumns(
+        predictions, scores, groups, sizes, tuple(bound), score_classes=used, notes=notes
+    )
+
+
+def _clusters(given: Any) -> dict[str, Any]:
+    """One column of clusters, or two of examples that are bound in two ways."""
+    if given is None:
+        return {}
+    if isinstance(given, Mapping):
+        held = list(given.values())
+    elif hasattr(given, "columns"):
+        held = [given[name] for name in given.columns]
+    elif getattr(given, "ndim", 1) == 2:
+        held = [given[:, i] for i in range(given.shape[1])]
+    else:
+        held = [given]
+    if not 1 <= len(held) <= 2:
+        raise InputError(
+            f"cluster has {len(held)} columns; give one, or two where examples are bound in two "
+            "ways: {'first_person': ..., 'second_person': ...}."
+        )
+    return dict(zip(("cluster", "second_cluster"), held, strict=False))
 
 
 def _in_one_order(*inputs: Any) -> tuple[Any, ...]:

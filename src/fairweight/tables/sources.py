@@ -361,7 +361,7 @@ def _open_path(workspace: Workspace, text: str, name: str | None) -> Source:
     if place.query is not None and not found.database:
         raise InputError(
             f"'{place.text}' is not a DuckDB or SQLite file, so a query after '::' cannot be "
-            "asked of it; give the path alone."
+            "run on it; give the path alone."
         )
     with reading(f"'{shown}'"):
         if found.open is not None:

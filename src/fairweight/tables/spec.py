@@ -497,7 +497,7 @@ class TableSpec:
         COLUMNS, "--groups", "a,b,a*b", read_items, written_list,
     )  # fmt: skip
     task: str | None = option(
-        None, "Which of several labels a row speaks of.", COLUMNS, "--task", "COL"
+        None, "Which of several labels a row is about.", COLUMNS, "--task", "COL"
     )
     cluster: str | Sequence[str] | None = option(
         None,
@@ -533,8 +533,8 @@ class TableSpec:
     class_scores: str | Mapping[str, str] | None = option(
         None,
         "Columns with the probability of each class, such as p_cat and p_dog: the star is the "
-        "class. Without a column of predictions the most probable class is predicted. In a wide "
-        "table: dense=p_dense_*.",
+        "class. Log-probabilities are recognised by their values. Without a column of predictions "
+        "the most probable class is predicted. In a wide table: dense=p_dense_*.",
         COLUMNS, "--scores", "[NAME=]p_*", read_patterns, _write_patterns, repeated=True,
     )  # fmt: skip
     outcome: str | Columns | None = option(

@@ -1,7 +1,8 @@
 """The GROUP BY of an audit, and its identity checks, as SQL of a warehouse.
 
 Rows stay where they are: somebody runs the statements there, and the small result of the last one
-is audited anywhere (`--count n`). Sources are names of tables there:
+is audited anywhere (`--count n`): counts, or of outcomes sums (`sums.py`). Sources are names of
+tables there:
 
 wide    `TABLE --prediction dense=p0 --prediction int8=p1`, one row per example
 models  `dense=TABLE int8=OTHER`, a table per model, joined on the id
@@ -15,6 +16,7 @@ from __future__ import annotations
 
 import functools
 import shlex
+from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib import util
 from typing import TYPE_CHECKING, Any
@@ -22,6 +24,7 @@ from typing import TYPE_CHECKING, Any
 from fairweight.base.fields import options_of
 from fairweight.errors import InputError, UnknownNameError
 from fairweight.tables.names import split_grouping
+from fairweight.tables.sums import CENTRE, COUNT, DENOMINATOR, OUTCOME, Sums, result_name
 
 if TYPE_CHECKING:
     from sqlglot import exp
@@ -29,11 +32,10 @@ if TYPE_CHECKING:
     from fairweight.tables.spec import TableSpec
 
 DIALECTS = ("bigquery", "clickhouse", "databricks", "duckdb", "postgres", "snowflake", "trino")
-COUNT = "n"
 MOST = 20  # rows that a check shows
 # What SQL cannot say here, or what a count cannot hold.
 UNUSED = ("train", "variants", "task", "scores", "count", "query", "positive", "score_classes",
-          "outcome", "repeat", "unlabelled")  # fmt: skip
+          "repeat", "unlabelled")  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -103,8 +105,9 @@ class _Model:
     variant: str
     alias: str
     table: str
-    prediction: str
+    prediction: str  # or its outcome
     only: str | None = None  # its name in the variant column
+    denominator: str | None = None  # of an outcome
 
 
 @dataclass(frozen=True)
@@ -119,27 +122,41 @@ class _Request:
         groups = tuple(
             dict.fromkeys(column for name in tables.groups or () for column in split_grouping(name))
         )
-        if tables.predictions is not None:
+        sizes: Any = tables.denominator
+        flag, several, single = "--prediction", tables.predictions, tables.prediction
+        if tables.outcome is not None:
+            flag, single = "--outcome", str(tables.outcome)
+            several = tables.outcome if isinstance(tables.outcome, Mapping) else None
+        if isinstance(sizes, Mapping) and (several is None or [*sizes] != [*several]):
+            raise InputError(
+                "--denominator NAME=COL needs --outcome NAME=COL for the same variants, in the "
+                "same order."
+            )
+        if several is not None:
             if len(tables.sources) != 1:
-                raise InputError("--prediction names columns of one wide table; give one table.")
+                raise InputError(f"{flag} names columns of one wide table; give one table.")
             table = str(tables.sources[0].path)
             models = [
-                _Model(variant, "t", table, column)
-                for variant, columns in tables.predictions.items()
+                _Model(
+                    variant, "t", table, column,
+                    denominator=sizes[variant][0] if isinstance(sizes, Mapping) else sizes,
+                )
+                for variant, columns in several.items()
                 for column in columns
-            ]
+            ]  # fmt: skip
         else:
             if len(tables.sources) < 2 or any(ref.variant is None for ref in tables.sources):
                 raise InputError(
-                    "--sql needs the models by name: one wide table with --prediction NAME=COL for "
+                    f"--sql needs the models by name: one wide table with {flag} NAME=COL for "
                     "each, or NAME=TABLE for each (twice the same TABLE where a column "
                     f"'{tables.variant}' tells the models apart)."
                 )
             places = [str(ref.path) for ref in tables.sources]
             models = [
                 _Model(
-                    str(ref.variant), f"m{place}", places[place], tables.prediction,
+                    str(ref.variant), f"m{place}", places[place], single,
                     str(ref.variant) if places.count(places[place]) > 1 else None,
+                    sizes,
                 )
                 for place, ref in enumerate(tables.sources)
             ]  # fmt: skip
@@ -154,7 +171,8 @@ class _Request:
 
     @property
     def wide(self) -> bool:
-        return self.tables.predictions is not None
+        named = (self.tables.predictions, self.tables.outcome)
+        return any(isinstance(one, Mapping) for one in named)
 
     def table(self, name: str, alias: str) -> exp.Expr:
         from sqlglot import exp
@@ -252,6 +270,8 @@ class _Request:
                     Statement(f"Ids of {holder} that {lacking} lacks", self.written(missing))
                 )
         key = self.key(self.models[0].alias).as_("id", quoted=True)
+        if self.tables.outcome is not None:
+            return [*found, *self.number_checks(key)]
         here = self.of_example(self.tables.label)
         empty = self.joined().select(key).where(here.is_(exp.Null())).limit(MOST)
         found.append(Statement("Examples without a label", self.written(empty)))
@@ -270,6 +290,29 @@ class _Request:
             found.append(Statement(said, self.written(differ)))
         return found
 
+    def number_checks(self, key: exp.Expr) -> list[Statement]:
+        """Outcomes and denominators that are missing, or cannot be what they are called."""
+        from sqlglot import exp
+
+        found = []
+        for model in self.models:
+            value = self.column(model.prediction, model.alias)
+            bad: exp.Condition = value.is_(exp.Null())
+            said = f"Outcomes of {model.variant} that are missing"
+            if self.tables.range is not None:
+                low, high = (exp.Literal.number(end) for end in self.tables.range)
+                bad = exp.or_(bad, value < low, value > high)
+                said += " or outside the range"
+            asked = [(said, bad)]
+            if model.denominator is not None:
+                size = self.column(model.denominator, model.alias)
+                odd = exp.or_(size.is_(exp.Null()), size < 0)
+                asked.append((f"Denominators of {model.variant} that are missing or negative", odd))
+            for said, where in asked:
+                rows = self.joined().select(key.copy(), value.as_("outcome", quoted=True))
+                found.append(Statement(said, self.written(rows.where(where).limit(MOST))))
+        return found
+
     def keys(self) -> list[tuple[str, exp.Expr]]:
         """What is grouped by, under the names that the audit reads."""
         of_examples = [*self.groups, *self.tables.clusters, *filter(None, [self.tables.weight])]
@@ -284,6 +327,8 @@ class _Request:
     def count(self) -> Statement:
         from sqlglot import exp
 
+        if self.tables.outcome is not None:
+            return self.sums()
         keys = self.keys()
         counted = exp.func("COUNT", exp.Star()).as_(COUNT, quoted=True)
         tree = (
@@ -294,13 +339,102 @@ class _Request:
         return Statement("The count: examples that share groups, label and predictions",
                          self.written(tree))  # fmt: skip
 
+    def sums(self) -> Statement:
+        """Sums of outcomes by cell, of changes from the baseline."""
+        from sqlglot import exp
+
+        first = self.tables.baseline or self.models[0].variant
+        models = sorted(self.models, key=lambda model: model.variant != first)
+        sums = Sums.of(self.tables, tuple(model.variant for model in models))
+        facts = list(dict.fromkeys([*self.groups, *self.tables.clusters]))
+        named = {name.strip('"'): self.of_example(name) for name in facts}
+
+        def double(value: exp.Expr) -> exp.Expr:
+            return exp.cast(value, "double")
+
+        def own(name: str) -> exp.Expr:
+            return exp.column(exp.to_identifier(name, quoted=True))
+
+        def if_positive(test: exp.Expr, then: Any, other: Any) -> exp.Expr:
+            return exp.Case().when(test > 0, exp.convert(then)).else_(exp.convert(other))
+
+        def if_equal(one: exp.Expr, other: exp.Expr, then: Any, otherwise: Any) -> exp.Expr:
+            return exp.Case().when(one.eq(other), exp.convert(then)).else_(exp.convert(otherwise))
+
+        one = double(exp.Literal.number(1))
+        numbers = {"fw_w": one}
+        if self.tables.weight is not None:
+            numbers["fw_w"] = double(self.of_example(self.tables.weight))
+        for m, model in enumerate(models):
+            numbers[f"fw_n{m}"] = double(self.column(model.prediction, model.alias))
+            size = model.denominator
+            numbers[f"fw_d{m}"] = one if size is None else double(self.column(size, model.alias))
+        rows = self.joined().select(
+            *(sql.copy().as_(name, quoted=True) for name, sql in (named | numbers).items())
+        )
+        zero, both = exp.Literal.number(0), [exp.Literal.number(value) for value in (0, 1)]
+        weighted = exp.Sum(this=own("fw_d0") * own("fw_w"))
+        ratio = exp.Sum(this=own("fw_n0") * own("fw_w")) / exp.func("NULLIF", weighted, zero)
+        other = exp.or_(*(exp.not_(own(f"fw_n{m}").isin(*both)) for m in range(len(models))))
+        about = exp.select(
+            exp.func("COALESCE", ratio, zero).as_(CENTRE, quoted=True),
+            exp.Max(this=exp.Case().when(other, exp.Literal.number(1)).else_(zero.copy())).as_(
+                "fw_numeric", quoted=True
+            ),
+        ).from_("examples")
+        plain = own("fw_numeric") < 1 if sums.denominator is None else exp.false()
+        keys = {
+            sums.own(m): exp.Case().when(plain.copy(), own(f"fw_n{m}")) for m in range(len(models))
+        }
+        by = [*named, *keys]
+        if self.tables.weight is not None:  # of examples that are counted each one's own
+            keys["fw_weight"] = exp.Case().when(plain.copy(), own("fw_w"))
+        values = sums.values(own, if_positive, if_equal)
+        values[CENTRE] = own(CENTRE)
+        changes = (
+            exp.select(
+                *(own(name) for name in named),
+                *(sql.as_(name, quoted=True) for name, sql in (keys | values).items()),
+            )
+            .from_("examples")
+            .join("about", join_type="cross")
+        )
+        totals: dict[str, exp.Expr] = {
+            name: exp.Sum(this=functools.reduce(lambda a, b: a * b, map(own, factors)))
+            for name, factors in sums.totals().items()
+        }
+        totals |= {name: exp.Max(this=own(value)) for name, value in sums.largest().items()}
+        tree = (
+            exp.select(
+                *(own(name) for name in by),
+                exp.func("COUNT", exp.Star()).as_(COUNT, quoted=True),
+                exp.Max(this=own(CENTRE)).as_(CENTRE, quoted=True),
+                *(sql.as_(name, quoted=True) for name, sql in totals.items()),
+            )
+            .from_("changes")
+            .group_by(*(own(name) for name in (*named, *keys)))
+            .with_("examples", as_=rows)
+            .with_("about", as_=about)
+            .with_("changes", as_=changes)
+        )
+        return Statement("The sums of the outcome by cell", self.written(tree))
+
     def command(self) -> str:
         words: list[Any] = ["fairweight audit counts.csv --count", COUNT]
+        if self.tables.outcome is not None:
+            named = (("--outcome", self.tables.outcome, OUTCOME),
+                     ("--denominator", self.tables.denominator, DENOMINATOR))  # fmt: skip
+            for flag, held, otherwise in named:
+                if held is not None:
+                    words += [flag, shlex.quote(result_name(held, otherwise))]
+            words += ["--better", str(self.tables.better)]
+            if self.tables.range is not None:
+                words += ["--range", ",".join(f"{end:g}" for end in self.tables.range)]
         if self.groups:
             words += ["--groups", shlex.quote(",".join(self.tables.groups or ()))]
         for flag, held in (("--baseline", self.tables.baseline or self.models[0].variant),
                            ("--weight", self.tables.weight)):  # fmt: skip
-            words += [flag, shlex.quote(held)] if held is not None else []
+            words += [flag, shlex.quote(held.strip('"'))] if held is not None else []
         for name in self.tables.clusters:
-            words += ["--cluster", shlex.quote(name)]
+            words += ["--cluster", shlex.quote(name.strip('"'))]
         return " ".join(map(str, words))

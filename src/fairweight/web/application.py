@@ -114,7 +114,7 @@ def token_in(path: Path) -> str:
 def listening(host: str, port: int) -> socket.socket:
     """A socket at an address; an error says why there cannot be one."""
     if not 0 <= port <= 65535:
-        raise InputError(f"--port {port} does not exist; give one from 1024 to 65535.")
+        raise InputError(f"--port {port} is not a port number; give one from 1024 to 65535.")
     try:
         family, _, _, _, address = socket.getaddrinfo(
             host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
@@ -128,7 +128,7 @@ def listening(host: str, port: int) -> socket.socket:
         made.listen(WAITING)
     except OSError as error:
         made.close()
-        why = f"--host '{host}' cannot be listened on ({error.strerror}); is it of this machine?"
+        why = f"--host '{host}' cannot be used ({error.strerror}); give an address of this machine."
         if error.errno == errno.EADDRINUSE:
             why = f"Port {port} is taken; give another one with --port, or 0 for any that is free."
         elif error.errno == errno.EACCES:

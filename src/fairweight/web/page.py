@@ -30,7 +30,7 @@ PROBLEMS: dict[int | str, dict[str, Any]] = {
     404: {"model": Problem, "description": "A name that does not exist."},
     421: {"model": Problem, "description": "The Host header names another server."},
     422: {"model": Problem, "description": "A value that cannot be read."},
-    503: {"model": Problem, "description": "Answers are being indexed; ask again after a moment."},
+    503: {"model": Problem, "description": "Predictions are being indexed; try again in a moment."},
 }
 
 

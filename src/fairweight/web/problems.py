@@ -33,8 +33,8 @@ _TITLES = {
     503: "Just a moment",
 }
 _PLAIN = {  # of the framework itself
-    "Not Found": "There is no page of this address; begin at the list of studies",
-    "Method Not Allowed": "This address takes another method",
+    "Not Found": "There is no page at this address; start at the list of studies",
+    "Method Not Allowed": "This address takes another HTTP method",
 }
 _AGAIN = "2"  # seconds until a page that is not ready is asked for again
 
@@ -117,8 +117,8 @@ class RequestLog:
         except Exception as error:
             if status:  # the answer has begun
                 raise
-            _LOG.error("an error of ours at %s", path, exc_info=error)
-            sentence = f"An error of ours ({type(error).__name__}); please report it."
+            _LOG.error("internal error at %s", path, exc_info=error)
+            sentence = f"Internal error ({type(error).__name__}); please report it."
             await refusal(scope, 500, sentence)(scope, receive, watched)
         finally:
             took = 1000 * (time.perf_counter() - begun)

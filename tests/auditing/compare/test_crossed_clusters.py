@@ -62,6 +62,20 @@ def test_a_shift_by_hand() -> None:
     assert row["interval"].startswith("wider of linearised t over two columns of clusters")
 
 
+def test_arrays_take_two_columns_of_clusters() -> None:
+    table = verification()
+    expected = fw.audit_table(table, **BOTH)
+    people = table[["probe", "gallery"]]
+    for cluster in (people, dict(people), people.to_numpy()):
+        made = fw.audit(
+            table["label"], {"dense": table["pred_dense"], "int8": table["pred_int8"]},
+            sensitive_features=table[["sex", "site"]], cluster=cluster, n_boot=20,
+        )  # fmt: skip
+        pd.testing.assert_frame_equal(made.results, expected.results)
+    with pytest.raises(InputError, match="cluster has 3 columns; give one, or two"):
+        fw.audit([0, 1], {"dense": [0, 1], "int8": [0, 1]}, cluster=np.zeros((2, 3)))
+
+
 def test_neither_column_alone_is_wide_enough() -> None:
     table = verification(n=4_000)
 

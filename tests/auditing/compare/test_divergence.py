@@ -18,6 +18,7 @@ from fairweight.auditing.metrics.changes import (
     total_variation,
 )
 from fairweight.cli.app import app
+from fairweight.errors import InputError
 
 CLASSES = "xyz"
 
@@ -52,6 +53,55 @@ def test_distances_by_hand() -> None:
     assert kl_divergence(np.array([0.5, 0.5]), np.array([1.0, 0.0])) == math.inf
     both = np.stack([p, q]), np.stack([p, q[::-1]])
     assert first_choice_agreement(*both) == 0.5
+
+
+@pytest.mark.parametrize("kind", ["csv", "list"])
+def test_log_probabilities_are_told_by_their_values(tmp_path: Path, kind: str) -> None:
+    """Columns and lists of logs give what the probabilities themselves give."""
+    group, p, q = pair(300)
+    plain = {"dense": table(group, p), "int8": table(group, q)}
+    logs: dict[str, Any] = {}
+    for name, held in (("dense", p), ("int8", q)):
+        if kind == "csv":
+            table(group, np.log(held)).to_csv(tmp_path / f"{name}.csv", index=False)
+            logs[name] = str(tmp_path / f"{name}.csv")
+        else:
+            rows = {"example_id": range(300), "group": group, "scores": list(np.log(held)),
+                    "prediction": [CLASSES[i] for i in held.argmax(1)]}  # fmt: skip
+            logs[name] = pd.DataFrame(rows)
+    more: dict[str, Any] = {"unlabelled": True, "groups": "group"}
+    expected = fw.audit_table(plain, class_scores="p_*", **more)
+    made = fw.audit_table(logs, class_scores="p_*" if kind == "csv" else None, **more)
+    columns = ["metric", "group", "compressed", "compressed_low", "compressed_high"]
+    left, right = (one.results[columns] for one in (expected, made))
+    pd.testing.assert_frame_equal(left, right, rtol=1e-9)
+    assert any("are log-probabilities (none is above 0)" in note for note in made.notes)
+
+
+def test_tokens_that_are_not_all_and_long_answers_are_scaled_to_sum_to_1() -> None:
+    """Log-likelihoods of -900 and -901 are probabilities of 1 / (1 + e^-1) and the rest."""
+    n = 100
+    held = pd.DataFrame({"example_id": range(n), "lp_A": [-900.0] * n, "lp_B": [-901.0] * n})
+    other = held.assign(lp_B=-900.0, lp_A=-np.inf)
+    other.loc[0, "lp_A"] = -900.0
+    audit = fw.audit_table({"dense": held, "int8": other}, class_scores="lp_*", unlabelled=True)
+    first = 1 / (1 + math.exp(-1))
+    apart = (99 * first + abs(first - 0.5)) / 100
+    assert row(audit, "total_variation")["compressed"] == pytest.approx(apart)
+
+
+@pytest.mark.parametrize(
+    ("values", "said"),
+    [
+        ([0.0, 0.0], "all 0, which could be probabilities or their logarithms"),
+        ([-0.1, -0.2], "sum to 1.72. Give probabilities, or logits less their log-sum-exp"),
+        ([-2.0, 0.5], "outside .0, 1. or empty"),
+    ],
+)
+def test_scores_that_could_mean_two_things_are_refused(values: list[float], said: str) -> None:
+    held = pd.DataFrame({"example_id": range(20), "p_a": values[0], "p_b": values[1]})
+    with pytest.raises(InputError, match=said):
+        fw.audit_table({"dense": held, "int8": held}, class_scores="p_*", unlabelled=True)
 
 
 def test_without_labels_distances_stand_beside_changed_predictions() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -10,7 +11,7 @@ import pandas as pd
 import pytest
 
 import fairweight as fw
-from fairweight.errors import UnknownNameError
+from fairweight.errors import InputError, UnknownNameError
 
 from ..strategies import closed, keyed, row
 
@@ -157,6 +158,25 @@ def test_the_only_task_is_not_named_and_says_nothing_twice() -> None:
     pd.testing.assert_frame_equal(named.results, plain.results)
     assert any("one task, 'hat'" in note for note in named.result.notes)
     assert not any("one task" in note for note in plain.result.notes)
+
+
+def test_a_policy_may_name_the_only_task(tmp_path: Path) -> None:
+    frame = task_frame()
+    made = fw.audit_table(
+        frame[frame["task"] == "hat"], baseline="dense", groups=["sex"], n_boot=20,
+        predictions={"dense": "dense", "small": "small"},
+    )  # fmt: skip
+    made.save(tmp_path / "audit")
+
+    def policy(**more: Any) -> dict[str, Any]:
+        rule = {"metric": "accuracy", "by": "group", "margin": 0.05, **more}
+        return {"rule": [rule]}
+
+    whole = made.gate(policy()).rows
+    for audit in (made, fw.load(tmp_path / "audit")):
+        pd.testing.assert_frame_equal(audit.gate(policy(tasks=["hat"])).rows, whole)
+        with pytest.raises(InputError, match="the task 'cap' does not exist; there are: 'hat'"):
+            audit.gate(policy(tasks=["cap"]))
 
 
 def test_closed_forms_hold_within_a_task(tasks: pd.DataFrame) -> None:

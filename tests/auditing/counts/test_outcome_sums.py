@@ -294,6 +294,12 @@ def test_what_a_cube_of_sums_refuses(tmp_path: Path) -> None:
         fw.audit_table(tmp_path / "cube.parquet", baseline="int8")
     with pytest.raises(InputError, match="--outcome cannot be applied to a cube"):
         fw.audit_table(tmp_path / "cube.parquet", outcome="cost", better="higher")
+    with pytest.raises(InputError, match=r"how they vary together .* Give the table"):
+        fw.choose(tmp_path / "cube.parquet", objectives=["cost"])
+    with pytest.raises(InputError, match="explain the table that it was counted from"):
+        fw.explain(tmp_path / "cube.parquet", parts=["slices"])
+    with pytest.raises(InputError, match=r"A plan counts predictions .* is a number"):
+        fw.plan(tmp_path / "cube.parquet", margin=0.1)
     broken = parquet.read_table(tmp_path / "cube.parquet")
     at = broken.column_names.index("sum:1:num")
     parquet.write_table(broken.remove_column(at), tmp_path / "broken.parquet")

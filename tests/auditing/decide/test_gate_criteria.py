@@ -55,7 +55,7 @@ def test_ratios_take_a_floor_and_no_margin() -> None:
     sentence = refused("disparate_impact", "grouping", margin=0.1)
     assert "has a floor (min) but no margin" in sentence
     assert "demographic_parity_difference" in sentence
-    assert "max cannot be asked" in refused("ppv_ratio", "grouping", max=0.9)
+    assert "max cannot be used" in refused("ppv_ratio", "grouping", max=0.9)
 
 
 @pytest.mark.parametrize(

@@ -50,10 +50,10 @@ def test_looks_are_counted_and_the_one_beyond_the_last_cannot_tell(log: Path) ->
     before = log.read_bytes()
     third = look(log, files="c")
     assert (third.outcome, third.exit_code) == ("cannot tell", 3)
-    assert third.rows["reason"].iloc[0].startswith("all 2 looks at these examples are spent")
+    assert third.rows["reason"].iloc[0].startswith("all 2 looks at these examples are used up")
     assert third.rows[["estimate", "low", "high", "bound"]].isna().all(axis=None)
     assert log.read_bytes() == before  # what was not looked at is no look
-    assert "All 2 looks at these examples are spent." in third.notes
+    assert "All 2 looks at these examples are used up." in third.notes
 
 
 def test_the_same_files_and_policy_are_the_same_look(log: Path) -> None:

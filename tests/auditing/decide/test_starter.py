@@ -60,7 +60,7 @@ def test_a_table_tells_its_groups_its_churn_and_what_they_allow() -> None:
     policy = read_policy(tomllib.loads(text))
     assert policy.require_groups == ("sex=Female", "sex=Other")
     assert "#   fairweight gate t.csv --policy policy.toml\n" in text
-    assert "# Churn: int8 loses or gains 3 % of answers.\n" in text
+    assert "# Churn: int8 loses or gains 3 % of predictions.\n" in text
     assert "# Smallest of 2 groups: sex=Other, 100 examples.\n" in text
     # 2.7055 / (100 + 2.7055) = .0263, rounded up
     assert "certify a margin of 0.0264 at best" in text

@@ -18,9 +18,10 @@ from onnx import TensorProto, helper
 from torch import Tensor, nn
 
 from fairweight.base.trust import trusting
+from fairweight.cli.options import read_scaling
 from fairweight.errors import InputError
 from fairweight.lab.artifacts import Card, save
-from fairweight.lab.batches import Scaling
+from fairweight.lab.batches import Scaling, as_floats
 from fairweight.lab.loaders import open_model
 from fairweight.lab.models.registry import architecture, unregister
 
@@ -76,6 +77,19 @@ def test_bytes_without_a_scaling(pick: nn.Module, onnx_file: Callable[..., Path]
         np.testing.assert_allclose(open_model(model, "m", scaling=HALF).run(images), [[-1] * 3])
     with pytest.raises(InputError, match=r"1 channel, but the bytes have the shape \(1, 2, 2, 3"):
         open_model(pick, "m", scaling=HALF).run(np.zeros((1, 2, 2, 3), dtype=np.uint8))
+
+
+def test_one_number_scales_every_channel(pick: nn.Module) -> None:
+    """As `--mean 0 --std 1` gives it: images of three channels are taken with it too."""
+    images = np.full((1, 2, 2, 3), 51, dtype=np.uint8)
+    every = read_scaling("0", "1")
+    assert every is not None
+    found = as_floats(images, every, "m")
+    assert found.shape == (1, 3, 2, 2)
+    np.testing.assert_allclose(found.numpy(), 0.2)
+    assert repr(every) == repr(Scaling((0.0,), (1.0,)))  # stored predictions stay known by it
+    with pytest.raises(InputError, match="2 channels, but the bytes"):
+        as_floats(images, read_scaling("0,0", "1,1"), "m")
 
 
 def test_onnx(onnx_file: Callable[..., Path], pixels: Floats) -> None:

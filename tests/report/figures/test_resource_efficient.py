@@ -256,3 +256,20 @@ def test_a_large_table_is_cut_and_says_so(
     assert "the 12 of 20 classes with the largest change" in spec["title"]
     rows = {cell["row"] for cell in spec["data"]["values"]}
     assert len([row for row in rows if row.startswith("recall of ")]) == 12
+
+
+def test_of_more_classes_than_fit_the_largest_change_comes_first(
+    make_result: Callable[..., AuditResult], make_population: Callable[..., AuditResult]
+) -> None:
+    spec = spec_of("SG-F2", make_population(make_result(n=4000, n_classes=50)))
+    assert "the 40 of 50 classes with the largest change" in spec["title"]
+    values = spec["data"]["values"]
+    moves = [
+        abs(after["value"] - before["value"])
+        for before, after in zip(values[::2], values[1::2], strict=True)
+        if before["value"] is not None and after["value"] is not None
+    ]
+    assert len(moves) > 30
+    assert moves == sorted(moves, reverse=True)
+    few = spec_of("SG-F2", make_population(make_result(n=1000, n_classes=6)))["data"]["values"]
+    assert [v["class"] for v in few[::2]] == [str(i) for i in range(6)]

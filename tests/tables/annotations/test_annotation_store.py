@@ -151,7 +151,7 @@ def test_reading_only_writes_nothing(store: AnnotationStore) -> None:
     store.add(by("ann", "1"), audit=AUDIT)
     with AnnotationStore(store.path, read_only=True) as reader:
         assert len(reader.current(AUDIT)) == 1
-        with pytest.raises(OutputError, match=r"was not kept in .*readonly"):
+        with pytest.raises(OutputError, match=r"was not saved in .*readonly"):
             reader.add(by("ann", "2"), audit=AUDIT)
     assert len(store.log(AUDIT)) == 1
 

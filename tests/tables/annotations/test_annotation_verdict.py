@@ -24,7 +24,7 @@ def test_every_verdict_has_one_key() -> None:
     [
         ({"verdict": "labelwrong"}, r"'labelwrong' does not exist.*'label_wrong'"),
         ({"example_id": ""}, "has no 'example_id'"),
-        ({"verdict": "skip", "label": "cat"}, "'skip' stands for no label; given was 'cat'"),
+        ({"verdict": "skip", "label": "cat"}, "'skip' takes no label, and 'cat' was given"),
         ({"note": "a\ud800b"}, r"'note' .* lone surrogate, '\\ud800', at place 1"),
         ({"note": "x" * (LONGEST + 1)}, "'note' .* 100,001 characters; give at most 100,000"),
         ({"time": "yesterday"}, "'yesterday' is not ISO 8601 in UTC"),

@@ -94,8 +94,9 @@ def _counted(
     refuse_two_clusters(crossed=cube.second_unit is not None)
     if cube.outcome is not None and cube.outcome.sums is not None:
         raise InputError(
-            "The cube holds sums of an outcome over many examples, and choosing draws examples "
-            "again; give the table that it was counted from."
+            "The cube holds sums of an outcome, of each variant against the baseline; which "
+            "variant is best depends on how they vary together from example to example. Give the "
+            "table that it was counted from."
         )
     said = [*notes, *cube.notes]
     if cube.outcome is None:

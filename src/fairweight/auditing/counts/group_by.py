@@ -394,9 +394,9 @@ def _from_arrow(
             )
         tasks = class_order(v for v in values if v is not None)
         task = np.array([tasks.index(str(v)) for v in values], dtype=np.int32)[code]
-    unit_code, unit_names = (None, ()) if unit is None else _units(table, unit)
+    unit_code, unit_names = (None, ()) if unit is None else units_of(table, unit)
     second_code, second_names = (
-        _units(table, "second_cluster") if aligned.has_second_cluster else (None, ())
+        units_of(table, "second_cluster") if aligned.has_second_cluster else (None, ())
     )
     labels = class_order(v for v in label_values if v is not None)
     held: Scores | None = None
@@ -442,7 +442,7 @@ def _from_arrow(
     return compact(with_own_classes(cube))
 
 
-def _units(table: pa.Table, name: str) -> tuple[NDArray[np.int64] | None, tuple[str, ...]]:
+def units_of(table: pa.Table, name: str) -> tuple[NDArray[np.int64] | None, tuple[str, ...]]:
     """The unit of every row, and the units' names in their order."""
     values, code = encode(table, name)
     if any(v is None for v in values):

@@ -11,25 +11,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from itertools import product
 from math import comb
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from fairweight.base.types import Floats
-
-# What is summed: products up to the third order of these four. Differences between the models, not
-# the compressed model's own values: rounding would eat Σ e³ of losses that hardly change.
-VARIABLES = ("num", "num_change", "den", "den_change")  # num: less `centre` times den
-Exponents: TypeAlias = tuple[int, ...]  # of the four
-EXPONENTS: tuple[Exponents, ...] = tuple(
-    sorted((p for p in product(range(4), repeat=4) if 0 < sum(p) <= 3), key=lambda p: (sum(p), p))
-)
-
-# Arrays of one number per cell and model, in the order of a cube's file.
-PER_MODEL = ("better", "worse", "changed", "changed_weight", "gains", "losses", "largest_loss")
+from fairweight.tables.sums import EXPONENTS as EXPONENTS
+from fairweight.tables.sums import PER_MODEL as PER_MODEL
+from fairweight.tables.sums import VARIABLES as VARIABLES
+from fairweight.tables.sums import Exponents as Exponents
+from fairweight.tables.sums import terms_of as terms_of
 
 NORMAL_FROM = 1_000  # examples of one cell whose sum of signs is drawn as a normal number
 
@@ -43,22 +36,6 @@ def about_another_centre(
     for k in range(1, num + 1):
         made = made + comb(num, k) * step**k * product((num - k, change, den + k, grown))
     return made
-
-
-def terms_of(variables: int, order: int) -> tuple[Exponents, ...]:
-    """The products that are summed.
-
-    Parameters
-    ----------
-    variables
-        2 where every denominator is 1, 3 where models share them, else 4.
-    order
-        3; 1 where cells are parts of clusters, which are multiplied as a whole.
-
-    >>> [len(terms_of(variables, 3)) for variables in (2, 3, 4)]
-    [9, 19, 34]
-    """
-    return tuple(e for e in EXPONENTS if not any(e[variables:]) and sum(e) <= order)
 
 
 def term_name(exponents: Exponents) -> str:

@@ -130,7 +130,7 @@ def _direction(name: str, metric: Metric, criterion: Criterion) -> int:
             else "has no better direction in its own unit"
         )
         remedy = f"use {metric.instead or 'a metric with a direction, or a group gap'}"
-        raise InputError(f"{name}: {metric.name} {why}, so {criterion} cannot be asked; {remedy}.")
+        raise InputError(f"{name}: {metric.name} {why}, so {criterion} cannot be used; {remedy}.")
     sign = 1 if ratio or metric.better == "higher" else -1
     wrong = {"min": -1, "max": 1}.get(criterion)
     if sign == wrong:
@@ -376,7 +376,7 @@ def _set_aside(
             found.append(None)
     if found and all(reason == "excluded" for reason in found):
         raise InputError(
-            f"The policy excludes every group that rule {rule} speaks of; leave the rule out, or "
+            f"The policy excludes every group that rule {rule} applies to; leave the rule out, or "
             "exclude fewer."
         )
     if None not in found:  # a rule that judges nothing must not pass
@@ -409,7 +409,7 @@ def _rows(rows: pd.DataFrame, rule: Rule, demand: Demand, result: AuditResult) -
         if wanted is not None:
             held = chosen["group"] if what == "column" else chosen[what]
             if what == "task":
-                held = held.fillna(TASK_MEAN)
+                held = held.fillna(result.only_task or TASK_MEAN)
             elif what == "column" and rule.by != "grouping":  # else the column names the row
                 held = held.map(lambda level: column_of(level, result.groupings))
             known = held.unique().tolist()

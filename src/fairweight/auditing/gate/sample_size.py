@@ -204,6 +204,12 @@ def plan_of(
     asked = policy or _one_margin(result, request)
     request = replace(request, min_group_size=asked.min_group_size)
     pilot, wanted = Pilot.of(result, variant), demands(asked)
+    if pilot is None and result.outcome is not None and not result.outcome.binary:
+        raise InputError(
+            f"A plan counts predictions that become right or wrong, and '{result.outcome.name}' is "
+            "a number. Its audit says how many examples of each group a margin takes: fairweight "
+            "audit ... --margin M -v."
+        )
     if pilot is None:
         raise InputError(
             "The pilot does not say how many predictions became right or wrong, so nothing can be "

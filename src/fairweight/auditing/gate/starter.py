@@ -17,7 +17,7 @@ from fairweight.auditing.intervals.power import margin_to_pass
 from fairweight.auditing.result import AuditResult
 from fairweight.tables.names import is_missing
 
-CHURN = 0.05  # share of answers lost or gained, where no table says it
+CHURN = 0.05  # share of predictions lost or gained, where no table says it
 _MIN_GROUP_SIZE = PlanRequest().min_group_size
 COMMAND = "fairweight gate dense.csv int8.csv --groups sex,age --policy policy.toml"
 
@@ -50,7 +50,7 @@ margin = 0.02
 _NEEDED = """:
 #
 #   margin   least n: identical      n for an {power} chance that {who} with
-#            predictions pass        no true loss and {churn} of answers lost or gained
+#            predictions pass        no true loss and {churn} of predictions lost or gained
 {table}
 #
 # (fairweight plan gives these numbers for other margins, groups and churns.)"""
@@ -156,7 +156,7 @@ def _comments(found: _TableFacts) -> str:
     lines, pilot = [], found.pilot
     if pilot is not None:
         lines.append(
-            f"Churn: {_shown(pilot.variant)} loses or gains {_percent(pilot.churn)} of answers."
+            f"Churn: {_shown(pilot.variant)} loses or gains {_percent(pilot.churn)} of predictions."
         )
     if found.sizes and pilot is not None:
         name, n = min(found.sizes.items(), key=lambda item: item[1])

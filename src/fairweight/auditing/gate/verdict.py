@@ -497,8 +497,8 @@ def _decided(
     closed = None
     if look is not None and look.spent:
         closed = (
-            f"all {look.of:,} looks at these examples are spent; judge on examples that nobody has "
-            "looked at"
+            f"all {look.of:,} looks at these examples are used up; gate on examples that were not "
+            "looked at before"
         )
     rows = judged(declared, 1 if look is None else look.of, closed)
     if result.outcome is not None and not result.outcome.binary:
@@ -634,7 +634,7 @@ def _notes(
         )
     looks = 1 if look is None else look.of
     if look is not None and look.spent:
-        notes.append(f"All {look.of:,} looks at these examples are spent.")
+        notes.append(f"All {look.of:,} looks at these examples are used up.")
     elif look is not None:
         level, before = divisor(looks), ", taken before" if look.again else ""
         stored = "" if level == looks else f"; limits are stored for 5 % / {level:,}"

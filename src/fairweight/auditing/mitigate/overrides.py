@@ -328,7 +328,7 @@ def labels_by_task(
         labels |= {canonical(example) or "": label for example, label in own.items()}
     if not found:
         raise InputError(
-            f"--labels {path} holds no label that most annotators stand for; judge examples with "
+            f"--labels {path} holds no label that most annotators agree on; judge examples with "
             "'fine', 'model_harmful' or 'label_wrong' and the right label."
         )
     return found
@@ -353,7 +353,7 @@ def people_notes(
     used = sum(len(own) for own in overrides.values())
     if used < given:
         told.append(
-            f"Of {given:,} labels {used:,} are used: the others are of examples that are not "
-            "asked about or not among the least sure ones of the budget; --budget 1 takes all."
+            f"{used:,} of {given:,} labels are used: the others are of examples that are not in "
+            "the table, or not among the least sure ones of the budget; --budget 1 takes all."
         )
     return told

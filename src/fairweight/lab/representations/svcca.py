@@ -220,8 +220,8 @@ def svcca(
     `summary="share"`.
 
     Computed from sums of products in float64. Directions whose singular value is below 10⁻⁵ of
-    the largest cannot be told from rounding there; they are dropped, and counted in `dropped` if
-    the rule asked for them. So are directions that do not vary.
+    the largest cannot be distinguished from rounding there; they are dropped, and counted in
+    `dropped` if the rule asked for them. So are directions that do not vary.
 
     Parameters
     ----------

@@ -47,6 +47,7 @@ from fairweight.report.figures.theme import (
     label,
     labels,
     largest,
+    largest_first,
     models,
     pair_title,
     selection,
@@ -119,7 +120,7 @@ def over_indexing(result: AuditResult, name: str, task: Name) -> Drawn:
         return Absent("there are no groups among the exemplars")
     cut = usual_cut(groups)
     rows = records(at_cut(groups, cut))
-    kept = largest(rows, [_distance(row) for row in rows], MOST_GROUPS)
+    kept = largest_first(rows, [_distance(row) for row in rows], MOST_GROUPS)
     source = "share_train" if any(not missing(row["share_train"]) for row in kept) else "share_test"
     limits = ("odds_ratio", "or_low", "or_high", "retraining_odds_ratio", "retraining_low",
               "retraining_high")  # fmt: skip

@@ -38,6 +38,7 @@ from fairweight.report.figures.theme import (
     label,
     labels,
     largest,
+    largest_first,
     models,
     pair_title,
     selection,
@@ -87,7 +88,8 @@ def _class_rates(
         return Absent(f"there is no {words} by class")
     # How far a rate moved; what became undefined comes first, because it must be seen.
     moves = [value(real(row["compressed"]) - real(row["baseline"])) for row, _ in found.values()]
-    kept = largest(list(found), [float("inf") if m is None else abs(m) for m in moves], limit)
+    sizes = [float("inf") if m is None else abs(m) for m in moves]
+    kept = largest_first(list(found), sizes, limit)
     values: list[Row] = []
     for text, c in zip(labels(kept), kept, strict=True):
         before = {"class": text, "model": label(result.baseline), **NO_BAND}
@@ -351,7 +353,7 @@ def before_and_after(result: AuditResult, name: str, task: Name) -> Drawn:
     if not by_class:
         return Absent("there are no rates by class")
     changes = [_largest_shift([row]) for row, _ in by_class.values()]
-    classes = largest([str(c) for c in by_class], changes, most_classes)
+    classes = largest_first([str(c) for c in by_class], changes, most_classes)
     # The variants that fit: those whose accuracy changes most, and that of the section.
     rows_of = pairs_of(result, result.variants, "accuracy", "overall", task)
     importance = [

@@ -129,6 +129,16 @@ def largest(items: Sequence[Item], sizes: Sequence[float], limit: int) -> list[I
     return [items[i] for i in sorted(ranked)]
 
 
+def largest_first(items: Sequence[Item], sizes: Sequence[float], limit: int) -> list[Item]:
+    """All items in their own order; of more than fit, the largest, in the order of their size.
+
+    >>> largest_first("abcd", [1, 5, 0, 3], 4), largest_first("abcd", [1, 3, 0, 5], 2)
+    (['a', 'b', 'c', 'd'], ['d', 'b'])
+    """
+    ranked = sorted(range(len(items)), key=lambda i: -sizes[i])[:limit]
+    return [items[i] for i in (ranked if len(items) > limit else sorted(ranked))]
+
+
 def selection(shown_: int, total: int, what: str, order: str = "the largest change") -> str:
     """What the title says when not everything fits; empty when it does.
 

@@ -44,7 +44,7 @@ const annotationLog = ({ storage, withoutLabel, keys }) => {
   const fault = (row) => {
     if (!row.example_id) return "it names no example";
     if (!Object.values(keys).includes(row.verdict)) return "'" + row.verdict + "' is no verdict";
-    if (row.label && withoutLabel.includes(row.verdict)) return row.verdict + " stands for no label";
+    if (row.label && withoutLabel.includes(row.verdict)) return row.verdict + " takes no label";
     const utc = /(Z|[+-]00:?00)$/.test(row.time) && !Number.isNaN(Date.parse(row.time));
     return row.time && !utc ? "'" + row.time + "' is no time in UTC" : "";
   };

@@ -96,7 +96,7 @@ def audit_of(
     for variant, own in tasks.items():
         if missing := sorted(set(names) ^ set(own)):
             raise InputError(
-                f"'{first}' and '{variant}' were not asked the same tasks: "
+                f"'{first}' and '{variant}' were not run on the same tasks: "
                 f"'{shown(missing[0], 60)}' is only in one of them; evaluate it in both, or name "
                 "the tasks to compare (--log-tasks)."
             )

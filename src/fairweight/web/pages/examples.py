@@ -83,7 +83,7 @@ def _choices_of(site: Site, item: Item, votes: TaskVotes) -> Choices:
     first = [
         Field("task", "task", tasks, head.name),
         Field("variant", "variant", list(head.variants), head.variants[0]),
-        Field("changed", "answer changed", list(CHANGES)),
+        Field("changed", "prediction changed", list(CHANGES)),
         Field("kind", "exemplar kind", kinds),
         Field("label", "label", classes),
         Field("annotated", "annotated", list(ANNOTATED)),
@@ -158,27 +158,29 @@ async def gallery_query(
     variant: Annotated[
         str | None, Query(description="The compressed variant; the first by default.")
     ] = None,
-    side: Annotated[str | None, _one_of("side", "Whose answers the filters speak of.")] = None,
+    side: Annotated[
+        str | None, _one_of("side", "Which side's predictions the filters apply to.")
+    ] = None,
     seed: Annotated[str | None, Query(description="One member, in place of the majority.")] = None,
     cell: Annotated[str | None, _one_of("cell", "A cell of the confusion matrix.")] = None,
     positive: Annotated[
         str | None, Query(description="The class that `cell` sets against the rest.")
     ] = None,
-    confidence: Annotated[str | None, _one_of("confidence", "How sure the side is.")] = None,
+    confidence: Annotated[str | None, _one_of("confidence", "How confident that side is.")] = None,
     label: Annotated[str | None, Query(description="The recorded class.")] = None,
-    prediction: Annotated[str | None, Query(description="The class that is answered.")] = None,
+    prediction: Annotated[str | None, Query(description="The predicted class.")] = None,
     changed: Annotated[
-        str | None, _one_of("changed", "Whether the two sides answer differently.")
+        str | None, _one_of("changed", "Whether the two sides predict differently.")
     ] = None,
     percentile_min: Annotated[
         str | None, Query(description="Least percentile of the distance, from 0 to 100.")
     ] = None,
     kind: Annotated[str | None, _one_of("kind", "A kind of exemplar of the variant.")] = None,
-    not_of: Annotated[str | None, Query(description="And no exemplar of this variant.")] = None,
+    not_of: Annotated[str | None, Query(description="Leave out exemplars of this variant.")] = None,
     annotated: Annotated[str | None, _one_of("annotated", "What people said.")] = None,
     order: Annotated[str, Query(description=f"The order. One of {', '.join(ORDERS)}.")] = ORDERS[0],
     random_state: Annotated[
-        int, Query(ge=0, le=LARGEST, description="Another number is another sample.")
+        int, Query(ge=0, le=LARGEST, description="A different number draws a different sample.")
     ] = 0,
     offset: Annotated[int, Query(ge=0, le=LARGEST, description="Where the page begins.")] = 0,
     limit: Annotated[int, Query(ge=1, le=MOST, description="Examples on a page.")] = LIMIT,

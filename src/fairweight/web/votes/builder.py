@@ -108,9 +108,7 @@ def built_apart(item: Item, progress: Progress) -> None:
             try:
                 at = reader.recv()
             except EOFError:
-                raise RuntimeError(
-                    "the process that builds the index ended without a word"
-                ) from None
+                raise RuntimeError("the process that builds the index ended unexpectedly") from None
             if isinstance(at, Exception):
                 raise at
     except BaseException:
@@ -148,8 +146,8 @@ class NotReadyError(Exception):
 
     def __init__(self, job: _Job) -> None:
         super().__init__(
-            f"The answers of '{job.item.title}' are opened for the first time and are being "
-            f"indexed ({job.at}); this page comes back by itself, and later openings are quick."
+            f"The predictions of '{job.item.title}' are opened for the first time and are being "
+            f"indexed ({job.at}); this page reloads by itself, and opens quickly from then on."
         )
         self._job = job
 

@@ -23,7 +23,7 @@ from fairweight.data.dataset import Images
 from fairweight.errors import InputError, UnknownNameError
 from fairweight.lab.artifacts import CARD, Card, Outputs, load
 from fairweight.lab.batches import Batch, Scaling, as_floats, batches_of, read_batches
-from fairweight.lab.compression.calibration import calibration_rows
+from fairweight.lab.compression.calibration import calibration_rows, drawn_unless_chosen
 from fairweight.lab.compression.registry import PartlyCompressed, fields_of
 from fairweight.lab.compression.unit_models import UnitModels
 from fairweight.lab.loaders import Loaded, digest_of_files, open_onnx
@@ -349,6 +349,7 @@ def unit_predictors(
 ) -> list[UnitPredictor]:
     """Predictors of the same models on several sets of examples; none was used to calibrate."""
     name, wanted = named_method(spec)
+    wanted = drawn_unless_chosen(spec, wanted)
     needed = getattr(wanted, "calibration_examples", 1)
     checked = [
         calibration_inputs(
@@ -421,7 +422,8 @@ def calibration_inputs(
     method: str,
     spec: Any = None,
 ) -> NDArray[np.float32]:
-    """The first inputs that a method needs, as the model takes them.
+    """The inputs that a method calibrates with, as the model takes them: of images those that its
+    spec chooses, of batches the first.
 
     Parameters
     ----------
@@ -445,6 +447,11 @@ def calibration_inputs(
             rows = calibration_rows(given, spec)
         both = [one for one in given.example_id[rows].tolist() if str(one) in judged]
         batches: Iterable[Any] = [given.images[rows]]
+    elif getattr(spec, "calibration", "first") not in ("first", "random"):
+        raise InputError(
+            f"calibration = '{spec.calibration}' draws from a data set with labels and groups, and "
+            "the calibration examples are arrays; give images of a data set, or leave it out."
+        )
     else:
         batches = [given] if hasattr(given, "ndim") else given
         both = []
@@ -534,6 +541,8 @@ def sensitivity(
     """
     tell = progress or (lambda what, done, total: None)
     name, wanted = named_method(spec)
+    compressed = variant_name(name, wanted, after="dense")
+    wanted = drawn_unless_chosen(spec, wanted)
     begun = time.monotonic()
     if batches is None:
         card = load(model)[1] if isinstance(model, str | Path) and Path(model).is_dir() else None
@@ -606,7 +615,7 @@ def sensitivity(
     without = {one: found for (one, single), found in done.items() if not single}
     return UnitPredictions(
         variant=network.variant,
-        compressed=variant_name(name, wanted, after="dense"),
+        compressed=compressed,
         units=models.units,
         examples=examples,
         baseline=baseline,

@@ -186,6 +186,7 @@ class UnitPredictor:
     ) -> None:
         self.models = models
         self.network = network
+        self.calibration = calibration
         self.examples = examples
         self._store = store
         self._outputs = outputs
@@ -374,6 +375,7 @@ class UnitPredictions:
     baseline, full  nothing compressed, everything compressed
     alone           by unit: only it is compressed
     without         by unit: all but it are compressed
+    float_bytes     size of the network with nothing compressed
     saved_bytes     by unit, what compressing it alone saves; under "" of everything
     latency_ms      by unit, per example: what compressing it saves; None within the noise
     """
@@ -386,6 +388,7 @@ class UnitPredictions:
     full: NDArray[np.int64]
     alone: Mapping[str, NDArray[np.int64]]
     without: Mapping[str, NDArray[np.int64]]
+    float_bytes: int
     saved_bytes: Mapping[str, int]
     latency_ms: Mapping[str, float | None]
     simulated: bool
@@ -610,8 +613,8 @@ def sensitivity(
                     break
                 tell("timing", place, len(names))
                 timed[one] = predictor.latency_gain(every - {one}, every)
-        saved = {one: models.of([one]).saved_bytes for one in names}
-        saved[ALL] = models.of(names).saved_bytes
+        saved = {one: models.saved_bytes([one]) for one in names}
+        saved[ALL] = models.saved_bytes(names)
     without = {one: found for (one, single), found in done.items() if not single}
     return UnitPredictions(
         variant=network.variant,
@@ -622,6 +625,7 @@ def sensitivity(
         full=full,
         alone={one: found for (one, single), found in done.items() if single},
         without=without,
+        float_bytes=models.float_bytes,
         saved_bytes=saved,
         latency_ms=timed,
         simulated=models.simulated,

@@ -117,7 +117,7 @@ def described(audit: Any, made: Any) -> dict[str, Any]:
     result = audit.result
     lead = result.lead[result.lead["quantity"] == "shift"]
     shown = [
-        {"group": row.group if row.by == "group" else None, "shift": row.value, "low": row.low,
+        {"group": row.group if row.by == "group" else None, "shift": row.estimate, "low": row.low,
          "high": row.high}
         for row in lead.itertuples() if row.high < 0 and row.by in ("group", "overall")
     ]  # fmt: skip
@@ -147,8 +147,8 @@ def described(audit: Any, made: Any) -> dict[str, Any]:
     return {
         "n": len(labels),
         "accuracy": {"baseline": float(base.mean()), "full": float(full.mean()),
-                     "shift": float(overall["shift"]), "low": float(overall["shift_low"]),
-                     "high": float(overall["shift_high"])},
+                     "shift": float(overall["shift"]), "low": float(overall["ci_low"]),
+                     "high": float(overall["ci_high"])},
         "shown_to_lose": [{k: plain(v) for k, v in row.items()} for row in shown],
         "worst": {"group": worst, "n": int(masks[worst].sum()), "shift": shifts[worst],
                   "shown": worst in losing, "judged_shift": half},
@@ -192,7 +192,10 @@ def groups_differ(
     order = sorted(shifts, key=lambda name: shifts[name])
     pairs = ((a, b) for i, a in enumerate(order) for b in order[i + 1 :]
              if shifts[b] < 0 and not (masks[a] & masks[b]).any())  # fmt: skip
-    one, two = min(pairs, key=lambda pair: shifts[pair[0]] + shifts[pair[1]])
+    found = min(pairs, key=lambda pair: shifts[pair[0]] + shifts[pair[1]], default=None)
+    if found is None:
+        return {"groups": [], "answer": "cannot tell"}
+    one, two = found
     rows = np.concatenate([np.flatnonzero(masks[one]), np.flatnonzero(masks[two])])
     n = int(masks[one].sum())
 
@@ -350,11 +353,15 @@ def peer(store: Path, data: Path) -> None:
 # What is said of it.
 
 
-def points(value: float, digits: int = 1) -> str:
+def points(value: float | None, digits: int = 1) -> str:
+    if value is None:
+        return "–"
     return f"{100 * value:.{digits}f}".replace("-", "−")
 
 
-def limits(low: float, high: float) -> str:
+def limits(low: float | None, high: float | None) -> str:
+    if low is None or high is None:
+        return "(too few changes for limits)"
     return f"[{points(low)}, {points(high)}]"
 
 
@@ -437,12 +444,14 @@ def section(network: Mapping[str, Any], called: str, found: Mapping[str, Any]) -
         f"{points(-worst['judged_shift'] / 2)} |"
     )
     two = found["groups_differ"]
-    lines.append(
-        f"| different groups lose in different units | {two['answer']} | {two['groups'][0]} "
-        f"({points(two['shifts'][0])} points) and {two['groups'][1]} ({points(two['shifts'][1])}): "
-        f"rank correlation {two['correlation']:.2f}; with rows exchanged between them "
-        f"{two['mixed']:.2f} on average, p = {two['p']:.2f} |"
-    )
+    said = "no two groups without a common row lose"
+    if two["groups"]:
+        said = (
+            f"{two['groups'][0]} ({points(two['shifts'][0])} points) and {two['groups'][1]} "
+            f"({points(two['shifts'][1])}): rank correlation {two['correlation']:.2f}; with rows "
+            f"exchanged between them {two['mixed']:.2f} on average, p = {two['p']:.2f}"
+        )
+    lines.append(f"| different groups lose in different units | {two['answer']} | {said} |")
     mixed = found.get("mixed", {})
     if "rows" in mixed:
         versus = mixed["beats_average"]

@@ -6,12 +6,14 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 
 from fairweight.data.dataset import Images
 from fairweight.errors import InputError
 from fairweight.lab.artifacts import load, save
+from fairweight.lab.batches import model_input
 from fairweight.lab.compression.calibration import calibration_rows
 from fairweight.lab.compression.registry import spec_of
 from fairweight.lab.masks import sparsity
@@ -19,8 +21,10 @@ from fairweight.lab.onnx_models import card_of, read_onnx
 from fairweight.lab.partition import prepare
 from fairweight.lab.prediction import data_of, model_files, predict, variants_table
 from fairweight.lab.training import Made
+from fairweight.lab.unit_predictions import JudgedExamples, opened_network, unit_predictors
 from fairweight.lab.variants import compress
 from fairweight.specs.compression import Int8Static
+from fairweight.specs.data import Data
 from fairweight.specs.training import Training
 
 FINETUNE = Training(epochs=1, batch_size=64, lr=0.01, seed=1)
@@ -103,6 +107,32 @@ def test_calibration_is_drawn_unless_it_is_chosen(
     assert first == [list(range(100))] * 2
     assert len(set(drawn)) == 100
     assert max(drawn) > 200
+
+
+def test_units_calibrate_on_what_compress_calibrates_on(
+    model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made: list[torch.Tensor] = []
+
+    def watched(*given: Any, **more: Any) -> torch.Tensor:
+        made.append(model_input(*given, **more))
+        return made[-1]
+
+    monkeypatch.setattr("fairweight.lab.variants.model_input", watched)
+    compressed(model, tmp_path / "m.onnx", "int8-static", examples=30)
+    (drawn,) = (inputs for inputs in made if len(inputs) == 30)
+    prepared = prepare(Data(**load(model)[1].data))
+    judged = JudgedExamples.of(prepared.test)
+    given = {"calibration": prepared.train, "level": "layer", "store": None}
+    with opened_network(model, judged.batches[0].inputs) as network:
+        for spec in ({"method": "int8-static", "examples": 30}, Int8Static(examples=30)):
+            (one,) = unit_predictors(network, spec, [judged], **given)
+            same = np.allclose(one.calibration, drawn.numpy(), atol=1e-6)
+            assert same == isinstance(spec, dict)  # a spec says which: the first ones
+        balanced = {"method": "int8-static", "calibration": "class-balanced"}
+        given["calibration"] = drawn.numpy()
+        with pytest.raises(InputError, match="draws from a data set"):
+            unit_predictors(network, balanced, [judged], **given)
 
 
 def test_quantisation_aware_finetuning_writes_the_int8_file(

@@ -26,6 +26,7 @@ from benchmarks import (
     lab_pruning,
     lab_runtime,
     lab_training,
+    lab_units,
     large,
     many,
     overrides,
@@ -62,6 +63,7 @@ BENCHMARKS: dict[str, ModuleType] = {
     "lab-processes": lab_processes,
     "lab-pruning": lab_pruning,
     "lab-runtime": lab_runtime,
+    "lab-units": lab_units,
     "lab-distillation": lab_distillation,
     "runs": runs_overhead,
 }

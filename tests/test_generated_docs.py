@@ -13,6 +13,8 @@ import pytest
 import fairweight as fw
 from fairweight import lab
 
+from .scripts import loaded
+
 DOCS = Path(__file__).resolve().parents[1] / "docs"
 
 
@@ -95,3 +97,12 @@ def test_a_changed_number_would_be_found(script: ModuleType) -> None:
     errata = importlib.import_module("generate_errata")
     wrong = "```python\nprint(1 + 1)\n```\n\n```text\n3\n```\n"
     assert errata.filled(wrong) == wrong.replace("3", "2")
+
+
+def test_the_page_of_layers_holds_what_was_measured() -> None:
+    """Its sentences are made from where.json; nothing on it was typed."""
+    page = loaded("docs/results/where.py").page()
+    held = (DOCS / "results" / "where.md").read_text(encoding="utf-8")
+    assert held == page, "run: python docs/results/where.py page"
+    assert "core-minutes" in page
+    assert "## Not run" in page

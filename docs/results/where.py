@@ -1,57 +1,595 @@
-"""Run the grid of where.toml: units of networks compressed one by one, audited by group.
+"""Run the grid of where.toml, and write docs/results/where.md from what was measured.
 
-    python docs/results/where.py STORE DATA [--budget 3600]
+    python docs/results/where.py run STORE DATA [--only METHOD] [--budget SECONDS]
+    python docs/results/where.py peer STORE DATA
+    python docs/results/where.py page
 
 STORE holds a folder per network, as `train` wrote it; networks that are not there are named and
-left out. Predictions are kept in STORE, so that an interrupted run goes on.
+left out. Predictions are kept in STORE, so that an interrupted run goes on. `run` and `peer` add
+what they find to where.json; `peer` exports what where_nncf.py needs, and judges what that made.
+`page` writes the page from where.json alone.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
+import math
 import time
 import tomllib
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
-import fairweight as fw
-from fairweight.lab.compression.registry import spec_from
-from fairweight.report.explanation_sentences import explanation_sentences
+import numpy as np
+from numpy.typing import NDArray
 
-GRID = Path(__file__).with_name("where.toml")
+HERE = Path(__file__).parent
+GRID, FACTS, PAGE = (HERE / f"where.{kind}" for kind in ("toml", "json", "md"))
+DRAWS = 2000
 
 
-def main(store: Path, data: Path, budget: float | None) -> None:
-    """Every network and method; an audit each, and what is said of it."""
-    begun = time.monotonic()
-    for network in tomllib.loads(GRID.read_text(encoding="utf-8"))["network"]:
+def grid() -> dict[str, Any]:
+    return tomllib.loads(GRID.read_text(encoding="utf-8"))
+
+
+def facts() -> dict[str, Any]:
+    return json.loads(FACTS.read_text(encoding="utf-8")) if FACTS.is_file() else {}
+
+
+def remember(path: Sequence[str], found: Any) -> None:
+    """Add numbers to where.json."""
+    held = facts()
+    place = held
+    for name in path[:-1]:
+        place = place.setdefault(name, {})
+    place[path[-1]] = found
+    FACTS.write_text(json.dumps(held, indent=1, sort_keys=True) + "\n", encoding="utf-8")
+
+
+# What is computed.
+
+
+def run(store: Path, data: Path, only: str | None, budget: float | None) -> None:
+    """Every network that is there, every method: units, claims, mixed precision."""
+    import fairweight as fw
+    from fairweight.lab.artifacts import load
+    from fairweight.lab.compression.registry import spec_from
+    from fairweight.lab.partition import prepare
+    from fairweight.lab.training import variant_name
+    from fairweight.precision import audited_units, mixed_precision
+    from fairweight.specs.data import Data
+    from fairweight.specs.toml import as_spec
+
+    asked = grid()
+    for network in asked["network"]:
         model = store / network["model"]
         if not model.is_dir():
             print(f"{network['name']}: no model in {model.name}, left out")
             continue
+        prepared = prepare(as_spec(Data, load(model)[1].data, "The data", "name"), data)
+        judged, chosen_on = prepared.part(network["judged"]), prepared.part(network["chosen_on"])
         for method in network["methods"]:
-            left = None if budget is None else budget - (time.monotonic() - begun)
-            made = fw.sensitivity(
-                model,
-                method,
-                groups=None if network["groups"] == ["class"] else network["groups"],
-                unit=network["unit"],
-                task=network.get("task"),
-                part=network["judged"],
-                root=data,
-                store=store / "units",
-                budget=None if left is None else max(0.0, left),
+            called = variant_name(method["method"], spec_from(method))
+            if only not in (None, called):
+                continue
+            begun = time.process_time()
+            made = fw.lab.sensitivity(
+                model, method, judged, calibration=prepared.train, unit=network["unit"],
+                task=network.get("task"), store=store / "units", latency=False, budget=budget,
                 announce=print,
+            )  # fmt: skip
+            groups = None if network["groups"] == ["class"] else network["groups"]
+            audit = audited_units(made, groups=groups)
+            audit.save(store / f"audit-{network['name']}-{called}", overwrite=True)
+            found = described(audit, made)
+            if len(made.alone) == len(made.units):
+                found["tensor_error"] = tensor_claim(
+                    model, method, judged, prepared.train, network, made, found["worst"]["group"]
+                )
+            found["sensitivity_cpu_seconds"] = round(time.process_time() - begun)
+            found["alone"] = len(made.alone)
+            remember([network["name"], called], found)
+            begun = time.process_time()
+            rule = {"metric": "accuracy", "by": "group", "margin": asked["mixed"]["margin"]}
+            place = store / f"mixed-{network['name']}-{called}.onnx"
+            sizes = found["bytes"]
+            limit = sizes["full"] + asked["mixed"]["returned"] * (sizes["float"] - sizes["full"])
+            mixed = mixed_precision(
+                model, method, {"schema": 1, "rule": [rule]}, place, validation=chosen_on,
+                judged=judged, groups=asked["mixed"]["groups"], calibration=prepared.train,
+                unit=network["unit"], most_bytes=int(limit), store=store / "units",
+            )  # fmt: skip
+            if not hasattr(mixed, "float_units"):
+                remember([network["name"], called, "mixed"], {"refused": str(mixed.outcome)})
+                continue
+            mixed.audit.save(place.with_suffix(""), verdict=mixed.verdict, overwrite=True)
+            remember(
+                [network["name"], called, "mixed"], of_mixed(mixed, time.process_time() - begun)
             )
-            called = f"{network['name']}-{spec_from(method).variant(method['method'])}"
-            made.save(store / f"audit-{called}")
-            for sentence in explanation_sentences(made.result):
-                print(f"{called}: {sentence}")
+
+
+def described(audit: Any, made: Any) -> dict[str, Any]:
+    """The audit of the full compression, its units, and two claims about them."""
+    from fairweight.auditing.sensitivity import masks_of
+    from fairweight.precision import class_texts, group_texts
+
+    result = audit.result
+    lead = result.lead[result.lead["quantity"] == "shift"]
+    shown = [
+        {"group": row.group if row.by == "group" else None, "shift": row.estimate, "low": row.low,
+         "high": row.high}
+        for row in lead.itertuples() if row.high < 0 and row.by in ("group", "overall")
+    ]  # fmt: skip
+    table = audit.explanations["sensitivity"]
+    ok = table[table["status"] == "ok"]
+    groups = ok.dropna(subset=["group"]).drop_duplicates("group").set_index("group")["shift"]
+    labels = made.examples.labels
+    masks = masks_of(result, group_texts(made.examples), class_texts(made.examples)[labels])
+    base, full = made.baseline == labels, made.full == labels
+    shifts = {name: float((full[mask].astype(float) - base[mask]).mean())
+              for name, mask in masks.items() if mask.sum() >= 20}  # fmt: skip
+    losing = {row["group"]: row["shift"] for row in shown if row["group"]}
+    worst = min(losing or shifts, key=lambda name: (losing or shifts)[name])
+    keep = ("unit", "rank", "recovered", "recovered_low", "recovered_high", "contrast",
+            "contrast_low", "contrast_high", "shift_alone", "stands_out", "share_of_saving",
+            "bytes_saved")  # fmt: skip
+    rows = [
+        {name: plain(row[name]) for name in keep}
+        for row in ok[ok["group"] == worst].to_dict("records")
+    ]
+    half = float(groups[worst])
+    best = max(rows, key=lambda row: row["recovered"])
+    out = [row for row in rows if row["stands_out"] and row["recovered"] >= 0.5 * -half]
+    upper = max(row["recovered_high"] for row in rows)
+    concentrated = "yes" if out else "no" if upper < 0.5 * -half else "cannot tell"
+    overall = audit.overall[audit.overall["metric"] == "accuracy"].iloc[0]
+    return {
+        "n": len(labels),
+        "accuracy": {"baseline": float(base.mean()), "full": float(full.mean()),
+                     "shift": float(overall["shift"]), "low": float(overall["ci_low"]),
+                     "high": float(overall["ci_high"])},
+        "shown_to_lose": [{k: plain(v) for k, v in row.items()} for row in shown],
+        "worst": {"group": worst, "n": int(masks[worst].sum()), "shift": shifts[worst],
+                  "shown": worst in losing, "judged_shift": half},
+        "stand_out": sorted({f"{row['unit']} for {row['group'] or 'everyone'}"
+                             for row in ok[ok["stands_out"]].to_dict("records")}),
+        "units": rows,
+        "concentrated": {"answer": concentrated, "best": best["unit"]},
+        "groups_differ": groups_differ(made, masks, shifts),
+        "bytes": {"float": made.float_bytes, "full": made.float_bytes - made.saved_bytes[""]},
+    }  # fmt: skip
+
+
+def plain(value: Any) -> Any:
+    """A number or text that JSON has; what is undefined is null."""
+    if isinstance(value, np.generic):
+        value = value.item()
+    return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def ranks(values: NDArray[Any]) -> NDArray[np.float64]:
+    """Mean ranks, ties shared."""
+    _, place, counts = np.unique(values, return_inverse=True, return_counts=True)
+    ends = np.cumsum(counts)
+    return np.asarray((ends - (counts - 1) / 2)[place], dtype=np.float64)
+
+
+def rank_correlation(one: NDArray[Any], two: NDArray[Any]) -> float:
+    a, b = ranks(np.asarray(one)), ranks(np.asarray(two))
+    if a.std() == 0 or b.std() == 0:
+        return math.nan
+    return float(np.corrcoef(a, b)[0, 1])
+
+
+def groups_differ(
+    made: Any, masks: Mapping[str, NDArray[np.bool_]], shifts: Mapping[str, float]
+) -> dict[str, Any]:
+    """Whether what comes back is ranked otherwise in two groups than in mixtures of them."""
+    labels = made.examples.labels
+    full = made.full == labels
+    back = np.array([(made.without[one] == labels).astype(float) - full for one in made.without])
+    order = sorted(shifts, key=lambda name: shifts[name])
+    pairs = ((a, b) for i, a in enumerate(order) for b in order[i + 1 :]
+             if shifts[b] < 0 and not (masks[a] & masks[b]).any())  # fmt: skip
+    found = min(pairs, key=lambda pair: shifts[pair[0]] + shifts[pair[1]], default=None)
+    if found is None:
+        return {"groups": [], "answer": "cannot tell"}
+    one, two = found
+    rows = np.concatenate([np.flatnonzero(masks[one]), np.flatnonzero(masks[two])])
+    n = int(masks[one].sum())
+
+    def correlation(chosen: NDArray[np.intp]) -> float:
+        first, second = back[:, chosen[:n]].mean(1), back[:, chosen[n:]].mean(1)
+        return rank_correlation(first, second)
+
+    observed = correlation(rows)
+    rng = np.random.default_rng(26)
+    drawn = np.array([correlation(rng.permutation(rows)) for _ in range(DRAWS)])
+    p = (1 + int((drawn <= observed).sum())) / (1 + DRAWS)
+    apart = float(np.nanmean(drawn) - observed)
+    answer = "yes" if p <= 0.05 and apart >= 0.2 else "cannot tell"
+    return {"groups": [one, two], "n": [n, len(rows) - n], "shifts": [shifts[one], shifts[two]],
+            "correlation": observed, "mixed": float(np.nanmean(drawn)), "p": p,
+            "answer": answer}  # fmt: skip
+
+
+def tensor_claim(
+    model: Path, method: Mapping[str, Any], judged: Any, train: Any, network: Mapping[str, Any],
+    made: Any, worst: str,
+) -> dict[str, Any]:  # fmt: skip
+    """ONNX Runtime's signal-to-noise ratio of a unit's weights beside its harm when alone."""
+    from onnx import numpy_helper
+    from onnxruntime.quantization import qdq_loss_debug as debug
+
+    from fairweight.lab.onnx_models import read_onnx, write_onnx
+    from fairweight.lab.unit_predictions import JudgedExamples, opened_network, unit_predictors
+    from fairweight.precision import class_texts, group_texts
+
+    few = JudgedExamples.of(judged.select(np.arange(8)), task=network.get("task"))
+    with opened_network(model, few.batches[0].inputs) as opened:
+        (predictor,) = unit_predictors(
+            opened, method, [few], calibration=train, level=network["unit"], store=None
+        )
+        models = predictor.models
+        names = [unit.name for unit in models.units]
+        first = write_onnx(models.float_model, opened.folder / "debug-float.onnx")
+        second = write_onnx(models.of(names).model, opened.folder / "debug-full.onnx")
+        floats = {t.name: numpy_helper.to_array(t) for t in read_onnx(first).graph.initializer}
+        if models.simulated:
+            held = {t.name: numpy_helper.to_array(t) for t in read_onnx(second).graph.initializer}
+            match = {k: {"float": v, "dequantized": held[k]} for k, v in floats.items()}
+        else:
+            match = debug.create_weight_matching(str(first), str(second))
+        errors = {}
+        for unit in models.units:
+            both = [match[weight] for weight in unit.weights]
+            errors[unit.name] = debug.compute_signal_to_quantization_noice_ratio(
+                [one["float"].reshape(-1) for one in both],
+                [one["dequantized"].reshape(-1) for one in both],
+            )
+    labels = made.examples.labels
+    texts = group_texts(made.examples)
+    mask = group_mask(worst, texts, class_texts(made.examples)[labels])
+    base = made.baseline == labels
+    harm = {
+        one: float((base[mask].astype(float) - (made.alone[one] == labels)[mask]).mean())
+        for one in made.alone
+    }
+    noise = np.array([-errors[one] for one in harm])
+    lost = np.array(list(harm.values()))
+    observed = rank_correlation(noise, lost)
+    rng = np.random.default_rng(27)
+    drawn = np.array([rank_correlation(rng.permutation(noise), lost) for _ in range(10_000)])
+    p = (1 + int((drawn >= observed).sum())) / (1 + len(drawn))
+    again = [rng.integers(0, len(lost), len(lost)) for _ in range(DRAWS)]
+    resampled = np.array([rank_correlation(noise[rows], lost[rows]) for rows in again])
+    low, high = (float(x) for x in np.nanquantile(resampled, (0.025, 0.975)))
+    answer = "yes" if p <= 0.05 and observed >= 0.5 else "no" if high < 0.5 else "cannot tell"
+    return {"correlation": observed, "low": low, "high": high, "p": p, "answer": answer,
+            "units": len(lost), "ratio_db": errors, "lost_alone": harm}  # fmt: skip
+
+
+def group_mask(group: str, texts: Mapping[str, Any], classes: Any) -> NDArray[np.bool_]:
+    """The rows of one group by its name, such as race=Black & gender=Female."""
+    mask = np.ones(len(classes), dtype=bool)
+    for part in group.split(" & "):
+        column, _, level = part.partition("=")
+        mask &= classes == level if column == "class" else np.asarray(texts[column] == level)
+    return mask
+
+
+def of_mixed(mixed: Any, cpu_seconds: float) -> dict[str, Any]:
+    """The model chosen by group beside those of its size."""
+    table = mixed.audit.explanations["mixed_precision"]
+    rows = {row["variant"]: {name: plain(value) for name, value in row.items()}
+            for row in table.to_dict("records")}  # fmt: skip
+    average = rows["by-average"]
+    low, high, value = (average[f"against{end}"] for end in ("_low", "_high", ""))
+    same = average["float_units"] == rows["mixed"]["float_units"]
+    answer = "yes" if low > 0 else "no" if same or high < 0.01 else "cannot tell"
+    return {"float_units": list(mixed.float_units), "reason": mixed.reason,
+            "verdict": str(mixed.verdict.outcome), "rows": rows, "cpu_seconds": round(cpu_seconds),
+            "beats_average": {"answer": answer, "same": same, "value": value, "low": low,
+                              "high": high}}  # fmt: skip
+
+
+def peer(store: Path, data: Path) -> None:
+    """Export what NNCF needs; where it has been, judge its model on the test examples."""
+    from fairweight.lab.artifacts import load
+    from fairweight.lab.batches import as_floats
+    from fairweight.lab.compression.registry import PartlyCompressed
+    from fairweight.lab.onnx_models import read_onnx, write_onnx
+    from fairweight.lab.partition import prepare
+    from fairweight.lab.unit_predictions import JudgedExamples, opened_network, unit_predictors
+    from fairweight.precision import class_texts, group_texts, paired_shift
+    from fairweight.specs.data import Data
+    from fairweight.specs.toml import as_spec
+
+    network = grid()["network"][0]
+    model, folder = store / network["model"], store / "peer"
+    folder.mkdir(exist_ok=True)
+    prepared = prepare(as_spec(Data, load(model)[1].data, "The data", "name"), data)
+    judged = JudgedExamples.of(prepared.part(network["judged"]))
+    with opened_network(model, judged.batches[0].inputs) as opened:
+        (predictor,) = unit_predictors(
+            opened, "int8-static", [judged], calibration=prepared.train, level=network["unit"],
+            store=store / "units",
+        )  # fmt: skip
+        made = folder / "peer.onnx"
+        if not made.is_file():
+            validation = JudgedExamples.of(prepared.part(network["chosen_on"]))
+            write_onnx(predictor.models.float_model, folder / "float.onnx")
+            np.save(folder / "calibration.npy", predictor.calibration)
+            inputs = [as_floats(one.inputs, opened.scaling, "The model").numpy()
+                      for one in validation.batches]  # fmt: skip
+            np.save(folder / "validation.npy", np.concatenate(inputs))
+            np.save(folder / "labels.npy", validation.labels)
+            print(f"Exported to {folder}; now run where_nncf.py.")
+            return
+        predicted = predictor.ask(PartlyCompressed(read_onnx(made), 0, {}))
+        labels = judged.labels
+        before, full = predictor.of(()), predictor.of([u.name for u in predictor.models.units])
+        held = facts()[network["name"]]["int8-static"]
+        worst = held["mixed"]["rows"]["mixed"]["group"]
+        mask = group_mask(worst, group_texts(judged), class_texts(judged)[labels])
+        found = json.loads((folder / "peer.json").read_text(encoding="utf-8"))
+        rights = {"peer": predicted == labels, "full": full == labels}
+        base = before == labels
+        for name, right in rights.items():
+            value, low, high = paired_shift(base[mask], right[mask])
+            found[name] = {"shift": value, "low": low, "high": high,
+                           "accuracy": float(right.mean())}  # fmt: skip
+        quantised = read_onnx(made)
+        found |= {
+            "group": worst,
+            "size_bytes": made.stat().st_size,
+            "nodes": len(quantised.graph.node),
+            "rounding": sum(n.op_type == "QuantizeLinear" for n in quantised.graph.node),
+        }
+    remember([network["name"], "peer"], found)
+
+
+# What is said of it.
+
+
+def points(value: float | None, digits: int = 1) -> str:
+    if value is None:
+        return "–"
+    return f"{100 * value:.{digits}f}".replace("-", "−")
+
+
+def limits(low: float | None, high: float | None) -> str:
+    if low is None or high is None:
+        return "(too few changes for limits)"
+    return f"[{points(low)}, {points(high)}]"
+
+
+def page() -> str:
+    """The page, from where.toml and where.json."""
+    asked, held = grid(), facts()
+    lines = [
+        "# Where in the network",
+        "",
+        "Which layers do the harm when a network is compressed, for whom, and does it help to "
+        "know? The grid, the claims and how each is judged were committed before the runs "
+        "(`docs/results/where.toml`). `docs/results/where.py` runs it, goes on where it stopped, "
+        "and writes this page from the numbers that it measured (`docs/results/where.json`).",
+        "",
+    ]
+    for network in asked["network"]:
+        own = held.get(network["name"], {})
+        for method in network["methods"]:
+            called = variant_of(method)
+            if called in own:
+                lines += section(network, called, own[called])
+        if "peer" in own:
+            lines += peer_section(asked["peer"], own)
+    lines += not_run(asked, held)
+    return "\n".join(lines) + "\n"
+
+
+def variant_of(method: Mapping[str, Any]) -> str:
+    """What the lab calls it."""
+    number = method.get("bits", round(100 * method["sparsity"]) if "sparsity" in method else None)
+    return method["method"] if number is None else f"{method['method']}-{number}"
+
+
+def section(network: Mapping[str, Any], called: str, found: Mapping[str, Any]) -> list[str]:
+    """One method on one network: what is lost, what comes back, the answers, mixed precision."""
+    overall, worst, units = found["accuracy"], found["worst"], found["units"]
+    best = max(units, key=lambda row: row["recovered"])
+    losers = [row for row in found["shown_to_lose"] if row["group"]]
+    named = "; ".join(
+        f"{row['group']} {points(row['shift'])} {limits(row['low'], row['high'])}" for row in losers
+    )
+    lines = [
+        f"## {network['title']}: {called}, by {network['unit']}",
+        "",
+        f"{found['n']:,} examples; {len(units)} {network['unit']}s, ranked on one half of the "
+        "examples and judged on the other.",
+        "",
+        f"- Accuracy goes from {points(overall['baseline'])} % to {points(overall['full'])} %: "
+        f"{points(overall['shift'])} points {limits(overall['low'], overall['high'])}. "
+        + (f"Shown to lose: {named}." if losers else "No group is shown to lose."),
+        f"- In {worst['group']} ({worst['n']:,} examples"
+        + (", the group that is shown to lose most" if worst["shown"] else
+           ", the group with the largest loss, which is not shown")
+        + f"), {points(-worst['judged_shift'])} points are lost in the judged half. Most comes "
+        f"back with `{best['unit']}` in float: {points(best['recovered'])} "
+        f"{limits(best['recovered_low'], best['recovered_high'])}, for "
+        f"{points(best['share_of_saving'])} % of the bytes saved. "
+        + (f"Stands out: {', '.join(found['stand_out'])}." if found["stand_out"] else
+           f"No {network['unit']} stands out for any group."),
+        "",
+        f"| {network['unit']} | comes back, {worst['group']} | more than the others' mean | "
+        "share of the saving |",
+        "|---|---|---|---|",
+    ]  # fmt: skip
+    for row in sorted(units, key=lambda row: -row["recovered"])[:6]:
+        lines.append(
+            f"| `{row['unit']}` | {points(row['recovered'])} "
+            f"{limits(row['recovered_low'], row['recovered_high'])} | {points(row['contrast'])} "
+            f"{limits(row['contrast_low'], row['contrast_high'])} | "
+            f"{points(row['share_of_saving'])} % |"
+        )
+    if len(units) > 6:
+        lines.append(f"\nThe {len(units) - 6} others give back less. ")
+    lines += ["", "| claim | answer | by what |", "|---|---|---|"]
+    lines.append(
+        "| the loss of the group that loses most comes from few units | "
+        f"{found['concentrated']['answer']} | of {points(-worst['judged_shift'])} points the best "
+        f"single {network['unit']} gives back {points(best['recovered'])} "
+        f"{limits(best['recovered_low'], best['recovered_high'])}; half would be "
+        f"{points(-worst['judged_shift'] / 2)} |"
+    )
+    two = found["groups_differ"]
+    said = "no two groups without a common row lose"
+    if two["groups"]:
+        said = (
+            f"{two['groups'][0]} ({points(two['shifts'][0])} points) and {two['groups'][1]} "
+            f"({points(two['shifts'][1])}): rank correlation {two['correlation']:.2f}; with rows "
+            f"exchanged between them {two['mixed']:.2f} on average, p = {two['p']:.2f}"
+        )
+    lines.append(f"| different groups lose in different units | {two['answer']} | {said} |")
+    mixed = found.get("mixed", {})
+    if "rows" in mixed:
+        versus = mixed["beats_average"]
+        said = (
+            "both choices are the same units"
+            if versus["same"]
+            else f"{points(versus['value'])} points {limits(versus['low'], versus['high'])} more "
+            f"accuracy in {mixed['rows']['mixed']['group']}"
+        )
+        lines.append(
+            "| choosing by group beats choosing by average accuracy at equal size | "
+            f"{versus['answer']} | {said} |"
+        )
+    error = found.get("tensor_error")
+    if error:
+        lines.append(
+            f"| the error of a tensor ranks units as the harm does | {error['answer']} | rank "
+            f"correlation {error['correlation']:.2f} [{error['low']:.2f}, {error['high']:.2f}] "
+            f"over {error['units']} units, p = {error['p']:.2f} |"
+        )
+    else:
+        lines.append("| the error of a tensor ranks units as the harm does | not run | |")
+    if "rows" in mixed:
+        lines += mixed_section(mixed, network)
+    elif "refused" in mixed:
+        lines += ["", f"Mixed precision: the gate said “{mixed['refused']}” of the float model on "
+                  "the validation examples, so nothing was chosen."]  # fmt: skip
+    return [*lines, ""]
+
+
+def mixed_section(mixed: Mapping[str, Any], network: Mapping[str, Any]) -> list[str]:
+    """The model that was chosen by group, beside its references."""
+    rows = mixed["rows"]
+    worst = rows["mixed"]["group"]
+    lines = [
+        "",
+        f"Mixed precision: units return to float by what comes back in {worst} per byte, on the "
+        f"validation examples; the search ended because {mixed['reason']}. In float: "
+        f"{', '.join(f'`{one}`' for one in mixed['float_units']) or 'nothing'}. On the test "
+        f"examples, which decided nothing, the gate says: {mixed['verdict']}.",
+        "",
+        f"| model | bytes | accuracy | change in {worst} ({rows['mixed']['n']:,} examples) |",
+        "|---|---|---|---|",
+    ]
+    titles = {"full": "everything compressed", "mixed": "chosen by group",
+              "by-average": "chosen by average accuracy",
+              "weaker": "weaker everywhere (simulated)"}  # fmt: skip
+    for name, title in titles.items():
+        if name in rows:
+            row = rows[name]
+            lines.append(
+                f"| {title} | {row['size_bytes']:,} | {points(row['accuracy'])} % | "
+                f"{points(row['shift'])} {limits(row['shift_low'], row['shift_high'])} |"
+            )
+    random = [row for name, row in rows.items() if name.startswith("random-")]
+    shifts = sorted(row["shift"] for row in random)
+    sizes = sorted(row["size_bytes"] for row in random)
+    better = sum(shift > rows["mixed"]["shift"] for shift in shifts)
+    lines += [
+        f"| {len(random)} random choices, from worst to best | {sizes[0]:,} to {sizes[-1]:,} | | "
+        f"{points(shifts[0])} to {points(shifts[-1])} |",
+        "",
+        f"{better} of the {len(random)} random choices lose less in {worst} than the choice by "
+        "group.",
+    ]
+    return lines
+
+
+def peer_section(asked: Mapping[str, Any], own: Mapping[str, Any]) -> list[str]:
+    """NNCF beside the choice by group."""
+    found = own["peer"]
+    mixed = own["int8-static"]["mixed"]
+    rows = mixed["rows"]
+    lines = [
+        f"### Beside {asked['name']}",
+        "",
+        f"On the same float file, with the same calibration examples; it may lose "
+        f"{points(asked['max_drop'])} points of mean accuracy on the same validation examples. "
+        "Installed in an environment of its own (`docs/results/where_nncf.py`). Times are "
+        "processor time of the search: ours includes judging 13 references on the test examples.",
+        "",
+        f"| | bytes | accuracy | change in {found['group']} | CPU seconds |",
+        "|---|---|---|---|---|",
+        f"| int8-static, everything | {rows['full']['size_bytes']:,} | "
+        f"{points(found['full']['accuracy'])} % | {points(found['full']['shift'])} "
+        f"{limits(found['full']['low'], found['full']['high'])} | |",
+        f"| chosen by group | {rows['mixed']['size_bytes']:,} | "
+        f"{points(rows['mixed']['accuracy'])} % | {points(rows['mixed']['shift'])} "
+        f"{limits(rows['mixed']['shift_low'], rows['mixed']['shift_high'])} | "
+        f"{mixed['cpu_seconds']:,} |",
+        f"| NNCF | {found['size_bytes']:,} | {points(found['peer']['accuracy'])} % | "
+        f"{points(found['peer']['shift'])} {limits(found['peer']['low'], found['peer']['high'])} | "
+        f"{found['cpu_seconds']:,.0f} |",
+        "",
+    ]
+    return lines
+
+
+def not_run(asked: Mapping[str, Any], held: Mapping[str, Any]) -> list[str]:
+    """What the grid has and the numbers do not."""
+    lines = ["## Not run", ""]
+    for network in asked["network"]:
+        own = held.get(network["name"], {})
+        missing = [variant_of(one) for one in network["methods"] if variant_of(one) not in own]
+        if missing:
+            lines.append(f"- {network['title']}: {', '.join(missing)}.")
+        for method in network["methods"]:
+            found = own.get(variant_of(method))
+            if found and found["alone"] < len(found["units"]):
+                lines.append(
+                    f"- {network['title']}: of {variant_of(method)}, {found['alone']} of "
+                    f"{len(found['units'])} {network['unit']}s compressed alone."
+                )
+    spent = held.get("cpu_seconds", {})
+    if spent:
+        total = sum(spent.values()) / 60
+        parts = "; ".join(f"{name} {seconds / 60:.1f}" for name, seconds in sorted(spent.items()))
+        lines += ["", f"All of it took {total:.0f} core-minutes ({parts})."]
+    return lines
 
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("store", type=Path)
-    parser.add_argument("data", type=Path)
-    parser.add_argument("--budget", type=float, help="seconds")
-    asked = parser.parse_args()
-    main(asked.store, asked.data, asked.budget)
+    parser.add_argument("what", choices=("run", "peer", "page"))
+    parser.add_argument("store", type=Path, nargs="?")
+    parser.add_argument("data", type=Path, nargs="?")
+    parser.add_argument("--only", help="one method, such as int8-static")
+    parser.add_argument("--budget", type=float, help="seconds for the units of a method")
+    given = parser.parse_args()
+    if given.what != "page" and (given.store is None or given.data is None):
+        parser.error(f"{given.what} needs STORE and DATA")
+    begun = time.process_time()
+    if given.what == "run":
+        run(given.store, given.data, given.only, given.budget)
+    elif given.what == "peer":
+        peer(given.store, given.data)
+    if given.what != "page":
+        label = " ".join(filter(None, (given.what, given.only)))
+        spent = facts().get("cpu_seconds", {}).get(label, 0)
+        remember(["cpu_seconds", label], round(spent + time.process_time() - begun))
+    PAGE.write_text(page(), encoding="utf-8")

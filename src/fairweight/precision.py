@@ -325,15 +325,12 @@ def mixed_precision(
         for place, name in enumerate(names):
             tell("leaving units out", place + 2, len(names) + 2)
             back[name] = choosing.right(every - {name}).astype(float) - choosing.right(every)
-        saved = {name: models.of([name]).saved_bytes for name in names}
+        saved = {name: models.saved_bytes([name]) for name in names}
         by_group = _order({n: float(back[n][masks[worst]].mean()) for n in names}, saved)
         by_average = _order({n: float(back[n].mean()) for n in names}, saved)
-        sizes: dict[frozenset[str], int] = {}
 
         def size_of(which: frozenset[str]) -> int:
-            if which not in sizes:
-                sizes[which] = models.float_bytes - models.of(which).saved_bytes
-            return sizes[which]
+            return models.float_bytes - models.saved_bytes(which)
 
         steps: list[dict[str, Any]] = []
         returned: list[str] = []
@@ -456,13 +453,13 @@ def _references(
         for column, old, new in (
             ("shift", before, right[name]), ("against", right[name], right[MIXED]),
         ):  # fmt: skip
-            value, low, high = _paired(old[mask], new[mask])
+            value, low, high = paired_shift(old[mask], new[mask])
             row |= {column: value, f"{column}_low": low, f"{column}_high": high}
         rows.append(row)
     return rows
 
 
-def _paired(old: NDArray[np.bool_], new: NDArray[np.bool_]) -> tuple[float, float, float]:
+def paired_shift(old: NDArray[np.bool_], new: NDArray[np.bool_]) -> tuple[float, float, float]:
     """A paired difference of rates with Tango's limits."""
     n = float(len(old))
     if not n:

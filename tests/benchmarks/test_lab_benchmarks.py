@@ -20,6 +20,7 @@ LAB = {
     "lab-processes": 2,
     "lab-pruning": 1,
     "lab-runtime": 1,
+    "lab-units": 3,
     "lab-distillation": 5,
 }  # lines
 

@@ -143,6 +143,8 @@ def test_fairface_by_gender_and_by_age(fairface: Path) -> None:
     ages = load("fairface", fairface, label="age", splits="train")
     assert [ages.classes[i] for i in ages.labels] == ["50-59", "0-2"]
     assert set(ages.groups) == {"gender", "race"}
+    both = load("fairface", fairface, groups="race, gender")  # as a command line has them
+    assert list(both.groups) == ["race", "gender"]
 
 
 def test_bad_tables_of_fairface_are_named(fairface: Path) -> None:

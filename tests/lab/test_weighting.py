@@ -12,7 +12,7 @@ from torch import nn
 
 from fairweight.errors import InputError
 from fairweight.lab.batches import Examples, examples
-from fairweight.lab.loop import STEP, Weighting, loss_of, train
+from fairweight.lab.loop import STEP, Weighting, drawing_chances, loss_of, train
 from fairweight.specs.fields import recorded
 from fairweight.specs.training import Training
 
@@ -151,3 +151,42 @@ def test_weights_and_a_teacher_exclude_each_other() -> None:
 
     with pytest.raises(InputError, match='weighting = "class-balanced"'):
         train(network(), rare(), None, spec("class-balanced"), distiller=Taught())
+
+
+def test_balanced_sampling_draws_levels_alike() -> None:
+    """A tenth is of the second class: drawn half of the time, and none of the others more often."""
+    data = rare(1000)
+    balanced = Training(epochs=1, sampling="class-balanced")
+    chances = drawing_chances(data, balanced)
+    assert chances is not None
+    assert float(chances[data.labels == 1].sum()) == pytest.approx(0.5)
+    assert len(set(chances.tolist())) == 2
+    assert drawing_chances(data, Training(epochs=1)) is None
+    by_group = Training(epochs=1, sampling="group-balanced", sampling_group="race")
+    race = np.where(np.arange(1000) < 20, "few", "many")
+    grouped = Examples(data.images, data.labels, {"race": race})
+    chances = drawing_chances(grouped, by_group)
+    assert chances is not None
+    assert float(chances[:20].sum()) == pytest.approx(0.5)
+    with pytest.raises(InputError, match="sampling_group"):
+        drawing_chances(data, by_group)
+    with pytest.raises(InputError, match="several attributes"):
+        drawing_chances(Examples(data.images, data.labels[:, None]), balanced)
+
+
+def test_balanced_sampling_helps_the_rare_class() -> None:
+    data, found = rare(), {}
+    for kind in ("shuffled", "class-balanced"):
+        how = Training(epochs=12, batch_size=16, lr=0.05, seed=2, sampling=kind)
+        model = train(network(), data, None, how).model
+        with torch.no_grad():
+            pixels = (data.images.float() / 255 - data.images.float().mean() / 255) / 0.25
+            answers = model(pixels.permute(0, 3, 1, 2)).argmax(dim=1)
+        found[kind] = float((answers[data.labels == 1] == 1).double().mean())
+    assert found["class-balanced"] > found["shuffled"]
+
+
+def test_sampling_needs_its_group() -> None:
+    with pytest.raises(ValueError, match="sampling_group is the column"):
+        Training(epochs=1, sampling="group-balanced")
+    assert "sampling" not in recorded(Training(epochs=1))

@@ -28,7 +28,6 @@ from fairweight.cli.lab import (
 )
 from fairweight.cli.screen import bar, plain_console, training_bar
 from fairweight.errors import InputError
-from fairweight.specs.compression import Int8Static
 from fairweight.specs.data import Data
 from fairweight.specs.toml import read_spec
 from fairweight.specs.training import Training
@@ -163,6 +162,11 @@ def compress(
 
         fairweight compress models/dense-0 --method int8-static
 
+    int8 after two epochs that round numbers as int8 does, drawing every group as often:
+
+        fairweight compress models/dense-0 --method int8-qat --epochs 2 --lr 0.001
+        --set sampling=group-balanced --set sampling_group=race --variant int8-qat-balanced
+
     Held near the dense model while it is finetuned:
 
         fairweight compress models/dense-0 --method global-magnitude --sparsity 0.9
@@ -262,8 +266,6 @@ def compress(
     if teacher is not None and lesson is None:
         raise InputError("--teacher needs --distill LOSSES, such as --distill kd.")
     called = variant or variant_name(method, spec, lesson, after=card.variant)
-    if isinstance(spec, Int8Static):  # the first ones of a folder of images are of one class
-        fields = {"calibration": "random", **fields}
     suffix = ".onnx" if base_method(method).output == "onnx" else ""
     place = place_of(out, called, card.seed, Path(model).parent, suffix=suffix, overwrite=overwrite)
     read = (model, training.training, teacher)

@@ -16,6 +16,7 @@ from fairweight.data.photographs import Progress, Size, photographs
 from fairweight.data.registry import (
     AGAIN,
     Needs,
+    column_names,
     find_file,
     find_folder,
     need_file,
@@ -59,7 +60,7 @@ def celeba(
     root: Path,
     *,
     label: str | Sequence[str] | None = None,
-    groups: Sequence[str] = IDENTITIES,
+    groups: str | Sequence[str] = IDENTITIES,
     cropped: bool = True,
     size: Size = None,
     fit: Fit = "crop",
@@ -77,6 +78,7 @@ def celeba(
     size
         By default that of the files, which uncropped ones do not have in common.
     """
+    groups = column_names(groups)
     folder = find_folder(root, *_FOLDERS)
     listed = ("list_attr_celeba.txt", "Anno/list_attr_celeba.txt")
     photos: dict[str, Any] = {"size": size, "fit": fit, "cache": cache, "progress": progress}

@@ -15,6 +15,7 @@ from fairweight.data.photographs import SUFFIXES, Progress, Size, photographs
 from fairweight.data.registry import (
     Needs,
     chosen,
+    column_names,
     entries,
     find_folder,
     need_file,
@@ -64,7 +65,7 @@ def fairface(
     root: Path,
     *,
     label: str = "gender",
-    groups: Sequence[str] | None = None,
+    groups: str | Sequence[str] | None = None,
     splits: str | Sequence[str] = _SPLITS,
     size: Size = None,
     fit: Fit = "crop",
@@ -73,10 +74,10 @@ def fairface(
 ) -> Images:
     """Read FairFace; `label` is `age`, `gender` or `race`, and the other two are groups.
 
-    `groups` names other columns as groups; the label may be among them.
+    `groups` names other columns as groups (a list, or `race,gender`); the label may be among them.
     """
-    if groups is None:
-        groups = [column for column in FAIRFACE_CLASSES if column != label]
+    others = [column for column in FAIRFACE_CLASSES if column != label]
+    groups = column_names(others if groups is None else groups)
     for name, what in ((label, "Label"), *((group, "Group column") for group in groups)):
         if name not in FAIRFACE_CLASSES:
             raise UnknownNameError(f"{what} of FairFace", name, FAIRFACE_CLASSES)

@@ -11,7 +11,7 @@ from fairweight.data.codecs import Fit
 from fairweight.data.dataset import ALL, Images
 from fairweight.data.parquet import parquet_files, read_parquet_images
 from fairweight.data.photographs import SUFFIXES, Progress, Size, photographs
-from fairweight.data.registry import Needs, entries, find_folder, register
+from fairweight.data.registry import Needs, column_names, entries, find_folder, register
 from fairweight.errors import InputError
 
 IMAGENETTE = {
@@ -198,7 +198,7 @@ def parquet(
         "parquet",
         files,
         label=label,
-        groups=(groups,) if isinstance(groups, str) else groups,
+        groups=column_names(groups),
         id=id,
         image=image,
         size=size,

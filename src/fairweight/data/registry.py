@@ -124,6 +124,17 @@ def chosen(splits: str | Sequence[str], known: Sequence[str]) -> tuple[str, ...]
     return names
 
 
+def column_names(given: str | Sequence[str]) -> tuple[str, ...]:
+    """Columns as a list, or as text with commas, which is what a command line has.
+
+    >>> column_names("race, gender"), column_names(["race"])
+    (('race', 'gender'), ('race',))
+    """
+    if isinstance(given, str):
+        return tuple(part.strip() for part in given.split(",") if part.strip())
+    return tuple(given)
+
+
 # Which files a data set needs, so that a folder can be searched for it without reading any.
 
 Found: TypeAlias = Literal["yes", "in part", "no", "unknown"]

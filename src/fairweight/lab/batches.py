@@ -79,16 +79,24 @@ class Scaling:
 
 @dataclass(frozen=True)
 class Examples:
-    """Images (N, H, W, C) as bytes with their labels: (N,) classes, or (N, attributes) 0 and 1."""
+    """Images (N, H, W, C) as bytes with their labels: (N,) classes, or (N, attributes) 0 and 1.
+
+    groups  columns by which a training may draw them
+    """
 
     images: Tensor
     labels: Tensor
+    groups: Mapping[str, NDArray[Any]] = field(default_factory=dict)
 
     def __len__(self) -> int:
         return len(self.images)
 
 
-def examples(images: NDArray[np.uint8], labels: NDArray[np.integer]) -> Examples:
+def examples(
+    images: NDArray[np.uint8],
+    labels: NDArray[np.integer],
+    groups: Mapping[str, NDArray[Any]] | None = None,
+) -> Examples:
     """Arrays as tensors, after a check of their shapes."""
     if images.ndim != 4 or images.dtype != np.uint8:
         raise InputError(
@@ -100,6 +108,7 @@ def examples(images: NDArray[np.uint8], labels: NDArray[np.integer]) -> Examples
     return Examples(
         torch.from_numpy(np.ascontiguousarray(images)),
         torch.from_numpy(np.ascontiguousarray(labels)).to(torch.int64),
+        groups or {},
     )
 
 

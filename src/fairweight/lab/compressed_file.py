@@ -115,8 +115,10 @@ def compress_file(
         Per channel, how bytes are scaled for a file that does not say it.
     """
     shown = f"'{source}'"
-    if method.acts_on != "file":
-        usable = ", ".join(one.name for one in methods() if one.acts_on == "file")
+    if method.acts_on != "file" or method.trains == "must":
+        usable = ", ".join(
+            one.name for one in methods() if one.acts_on == "file" and one.trains != "must"
+        )
         raise InputError(
             f"{method.name} needs the modules of a network, but {shown} is an exported file; use "
             f"one of: {usable}. Or compress the module in Python: fairweight.lab.compress."
@@ -141,7 +143,8 @@ def compress_file(
             raise InputError(
                 f"{shown} takes {np.dtype(wanted.type).name}; give the model exported in float32."
             )
-        if getattr(spec, "calibration", "first") != "first":
+        named = data is None and card is not None and bool(card.data)
+        if getattr(spec, "calibration", "first") != "first" and (data is not None or named):
             data = _drawn(data, card, spec, root)
         inputs = _inputs(
             data, card, max(spec.calibration_examples, COMPARED), wanted, scaling, root, shown

@@ -10,11 +10,12 @@ from fnmatch import fnmatch
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from fairweight.errors import InputError
+from fairweight.errors import InputError, UnknownNameError
 from fairweight.lab.batches import (
     Examples,
     Scaling,
@@ -27,6 +28,7 @@ from fairweight.lab.batches import (
 )
 from fairweight.lab.checkpoint import Position, load_checkpoint, save_checkpoint
 from fairweight.lab.compression.pruner import Pruner
+from fairweight.lab.compression.simulation import SimulatedInt8
 from fairweight.specs.fields import recorded
 from fairweight.specs.training import Training
 
@@ -140,6 +142,26 @@ def scaled(weights: Tensor, counts: Tensor) -> Tensor:
     return weights * n / (weights * counts).sum(dim=1, keepdim=True)
 
 
+def drawing_chances(data: Examples, spec: Training) -> Tensor | None:
+    """The chance of each example to be the next one drawn; None where each is seen once."""
+    if spec.sampling == "shuffled":
+        return None
+    if spec.sampling == "class-balanced":
+        if data.labels.dim() > 1:
+            raise InputError(
+                'sampling = "class-balanced" needs one label per example, and there are several '
+                'attributes; use weighting = "class-balanced", or sampling = "group-balanced".'
+            )
+        levels: Any = data.labels.numpy()
+    else:
+        name = str(spec.sampling_group)
+        if name not in data.groups:
+            raise UnknownNameError("sampling_group", name, data.groups)
+        levels = np.asarray(data.groups[name]).astype(str)
+    _, level, counts = np.unique(levels, return_inverse=True, return_counts=True)
+    return torch.from_numpy(1 / (len(counts) * counts[level.reshape(-1)]))
+
+
 EVALUATED_AT_ONCE = 512
 # Numbers (loss of the step, sparsity, accuracy of the last validation if there was one), steps
 # done, steps in all.
@@ -162,7 +184,7 @@ def train(
     validation: Examples | None,
     spec: Training,
     *,
-    pruner: Pruner | None = None,
+    pruner: Pruner | SimulatedInt8 | None = None,
     distiller: Distiller | None = None,
     scaling: Scaling | None = None,
     device: str = "cpu",
@@ -177,6 +199,8 @@ def train(
     validation
         Decides which epoch's weights are kept (None: the last). While a pruner raises the
         sparsity, the best of the highest sparsity reached so far is kept.
+    pruner
+        What changes the model while it trains: removes weights, or rounds numbers.
     distiller
         Gives the loss of a step from the model's and a teacher's features; by default the loss is
         that of the labels alone.
@@ -197,6 +221,7 @@ def train(
     if distiller is not None:
         distiller.begin(model, data, spec, scaling)
     weighting = None if spec.weighting == "none" else Weighting(spec.weighting, data.labels)
+    chances = drawing_chances(data, spec)
     if weighting is not None and distiller is not None:
         raise InputError(
             f'weighting = "{spec.weighting}" weighs the loss of the labels, which a distilled '
@@ -229,7 +254,10 @@ def train(
     with torch.random.fork_rng(devices=[]):  # dropout draws from torch's own generator
         for epoch in range(position.epoch, spec.epochs):
             random = generator(spec.seed, epoch)
-            order = torch.randperm(len(data), generator=random)
+            if chances is None:
+                order = torch.randperm(len(data), generator=random)
+            else:
+                order = torch.multinomial(chances, len(data), replacement=True, generator=random)
             seeds = torch.randint(2**62, (steps,), generator=random).tolist()
             model.train()
             if pruner is not None and position.step == 0:
@@ -357,7 +385,9 @@ def _finish_epoch(
 
 
 def _states(
-    pruner: Pruner | None, distiller: Distiller | None, weighting: Weighting | None
+    pruner: Pruner | SimulatedInt8 | None,
+    distiller: Distiller | None,
+    weighting: Weighting | None,
 ) -> dict[str, dict[str, Tensor]]:
     return {
         "pruner": {} if pruner is None else pruner.state_dict(),
@@ -366,7 +396,7 @@ def _states(
     }
 
 
-def _updates(pruner: Pruner | None) -> int:
+def _updates(pruner: Pruner | SimulatedInt8 | None) -> int:
     return 0 if pruner is None else pruner.updates
 
 

@@ -113,7 +113,7 @@ def _kept(text: str, root: str | None) -> Prepared:
 
 def as_examples(images: Images) -> Examples:
     """A part as tensors that share its memory."""
-    return examples(np.asarray(images.images), images.labels)
+    return examples(np.asarray(images.images), images.labels, images.groups)
 
 
 def _resized(images: Images, size: int) -> Images:

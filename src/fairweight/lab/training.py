@@ -20,6 +20,7 @@ from fairweight.lab.artifacts import Card, load, read_card, save
 from fairweight.lab.batches import Examples, Scaling, generator, model_input
 from fairweight.lab.compression.pruner import Pruner, Spec
 from fairweight.lab.compression.registry import fields_of, method_of, spec_from, spec_of
+from fairweight.lab.compression.simulation import SimulatedInt8
 from fairweight.lab.distillation.distiller import (
     Distiller,
     Teacher,
@@ -88,7 +89,7 @@ def fit(
     training: Training,
     out: str | Path,
     *,
-    pruner: Pruner | None,
+    pruner: Pruner | SimulatedInt8 | None,
     distillation: Distillation | None = None,
     teacher: Teacher | None = None,
     scaling: Scaling | None = None,
@@ -152,9 +153,14 @@ def finish(
     card = replace(card, preprocessing=scaling, training={**card.training, **went})
     example = timed_example(held_out, scaling)
     written = write_model(network.cpu(), Path(out), card, example, onnx=onnx, overwrite=overwrite)
+    forget_checkpoint(out)
+    return Made(Path(out), written, accuracy)
+
+
+def forget_checkpoint(out: str | Path) -> None:
+    """Remove what an interrupted training of this model left beside it."""
     for place in (_checkpoint(out), initial_folder(_checkpoint(out))):
         shutil.rmtree(place, ignore_errors=True)
-    return Made(Path(out), written, accuracy)
 
 
 def timed_example(data: Examples, scaling: Scaling) -> Tensor:
@@ -362,7 +368,7 @@ def train(
     if distillation is not None:
         distillation = as_spec(Distillation, distillation, "The distillation", "losses")
     method, spec = ("", None) if pruning is None else named_method(pruning)
-    if spec is not None and method_of(spec).trains == "never":
+    if spec is not None and method_of(spec).acts_on == "file":
         raise InputError(
             f"{method} acts on a finished model; train it first, then: fairweight compress "
             f"MODEL --method {method}"

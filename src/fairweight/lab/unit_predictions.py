@@ -23,7 +23,7 @@ from fairweight.data.dataset import Images
 from fairweight.errors import InputError, UnknownNameError
 from fairweight.lab.artifacts import CARD, Card, Outputs, load
 from fairweight.lab.batches import Batch, Scaling, as_floats, batches_of, read_batches
-from fairweight.lab.compression.calibration import calibration_rows
+from fairweight.lab.compression.calibration import calibration_rows, drawn_unless_chosen
 from fairweight.lab.compression.registry import PartlyCompressed, fields_of
 from fairweight.lab.compression.unit_models import UnitModels
 from fairweight.lab.loaders import Loaded, digest_of_files, open_onnx
@@ -186,6 +186,7 @@ class UnitPredictor:
     ) -> None:
         self.models = models
         self.network = network
+        self.calibration = calibration
         self.examples = examples
         self._store = store
         self._outputs = outputs
@@ -349,6 +350,7 @@ def unit_predictors(
 ) -> list[UnitPredictor]:
     """Predictors of the same models on several sets of examples; none was used to calibrate."""
     name, wanted = named_method(spec)
+    wanted = drawn_unless_chosen(spec, wanted)
     needed = getattr(wanted, "calibration_examples", 1)
     checked = [
         calibration_inputs(
@@ -373,6 +375,7 @@ class UnitPredictions:
     baseline, full  nothing compressed, everything compressed
     alone           by unit: only it is compressed
     without         by unit: all but it are compressed
+    float_bytes     size of the network with nothing compressed
     saved_bytes     by unit, what compressing it alone saves; under "" of everything
     latency_ms      by unit, per example: what compressing it saves; None within the noise
     """
@@ -385,6 +388,7 @@ class UnitPredictions:
     full: NDArray[np.int64]
     alone: Mapping[str, NDArray[np.int64]]
     without: Mapping[str, NDArray[np.int64]]
+    float_bytes: int
     saved_bytes: Mapping[str, int]
     latency_ms: Mapping[str, float | None]
     simulated: bool
@@ -421,7 +425,8 @@ def calibration_inputs(
     method: str,
     spec: Any = None,
 ) -> NDArray[np.float32]:
-    """The first inputs that a method needs, as the model takes them.
+    """The inputs that a method calibrates with, as the model takes them: of images those that its
+    spec chooses, of batches the first.
 
     Parameters
     ----------
@@ -445,6 +450,11 @@ def calibration_inputs(
             rows = calibration_rows(given, spec)
         both = [one for one in given.example_id[rows].tolist() if str(one) in judged]
         batches: Iterable[Any] = [given.images[rows]]
+    elif getattr(spec, "calibration", "first") not in ("first", "random"):
+        raise InputError(
+            f"calibration = '{spec.calibration}' draws from a data set with labels and groups, and "
+            "the calibration examples are arrays; give images of a data set, or leave it out."
+        )
     else:
         batches = [given] if hasattr(given, "ndim") else given
         both = []
@@ -534,6 +544,8 @@ def sensitivity(
     """
     tell = progress or (lambda what, done, total: None)
     name, wanted = named_method(spec)
+    compressed = variant_name(name, wanted, after="dense")
+    wanted = drawn_unless_chosen(spec, wanted)
     begun = time.monotonic()
     if batches is None:
         card = load(model)[1] if isinstance(model, str | Path) and Path(model).is_dir() else None
@@ -601,18 +613,19 @@ def sensitivity(
                     break
                 tell("timing", place, len(names))
                 timed[one] = predictor.latency_gain(every - {one}, every)
-        saved = {one: models.of([one]).saved_bytes for one in names}
-        saved[ALL] = models.of(names).saved_bytes
+        saved = {one: models.saved_bytes([one]) for one in names}
+        saved[ALL] = models.saved_bytes(names)
     without = {one: found for (one, single), found in done.items() if not single}
     return UnitPredictions(
         variant=network.variant,
-        compressed=variant_name(name, wanted, after="dense"),
+        compressed=compressed,
         units=models.units,
         examples=examples,
         baseline=baseline,
         full=full,
         alone={one: found for (one, single), found in done.items() if single},
         without=without,
+        float_bytes=models.float_bytes,
         saved_bytes=saved,
         latency_ms=timed,
         simulated=models.simulated,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import tempfile
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, replace
@@ -13,16 +14,18 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
+from fairweight.data.dataset import Images
 from fairweight.errors import InputError
 from fairweight.lab.artifacts import Card, load, plain
 from fairweight.lab.batches import Scaling, as_array, batches_of, model_input
 from fairweight.lab.compressed_file import CompressedFile, compress_file, is_model_file
-from fairweight.lab.compression.calibration import calibration_rows
+from fairweight.lab.compression.calibration import calibration_rows, drawn_unless_chosen
 from fairweight.lab.compression.channels import remove_channels as channels_removed
 from fairweight.lab.compression.pruner import Pruner, prune
 from fairweight.lab.compression.quantisation import Int8Model
 from fairweight.lab.compression.registry import Method as Registered
 from fairweight.lab.compression.registry import method_of
+from fairweight.lab.compression.simulation import SimulatedInt8
 from fairweight.lab.distillation.distiller import Teacher
 from fairweight.lab.flops import count_flops
 from fairweight.lab.loaders import open_onnx
@@ -39,6 +42,7 @@ from fairweight.lab.training import (
     finish,
     first_seed,
     fit,
+    forget_checkpoint,
     leak,
     load_teacher,
     named_method,
@@ -49,7 +53,6 @@ from fairweight.lab.training import (
 )
 from fairweight.lab.weights import load_first_weights, load_pretrained, pretrained_file
 from fairweight.specs.compression import (
-    Int8Static,
     Iterative,
     OneShot,
     Pruning,
@@ -136,8 +139,9 @@ def compress(
         that returns logits.
     spec
         The name of a method (`"int8-static"`), a dictionary with `method` and its fields, or a spec
-        of `fairweight.specs.compression` (`GlobalMagnitude(sparsity=0.9)`, `Int8Static()`). By its
-        name alone, int8-static calibrates a folder's model on training examples drawn at random.
+        of `fairweight.specs.compression` (`GlobalMagnitude(sparsity=0.9)`, `Int8Static()`). By
+        name or dictionary int8 calibrates on training examples drawn at random (the same ones each
+        time) unless its field `calibration` says which; a spec says it always.
     data
         Of a folder: what the copy is finetuned and judged on, by default the model's own data. Of
         a module or a file: an array of inputs as the model takes them, or batches of inputs or of
@@ -196,6 +200,8 @@ def compress(
                 f"'{model}' is an exported file, which cannot be trained further; leave out "
                 "training, rewind, remove_channels, distillation, teacher and onnx."
             )
+        if data is None or isinstance(data, str | Mapping | Data | Images):
+            wanted = drawn_unless_chosen(spec, wanted)
         return compress_file(
             model, found, wanted, data, out=out, scaling=scaling, root=root, variant=variant
         )
@@ -214,12 +220,46 @@ def compress(
     data = as_spec(Data, data or card.data, f"The data in the card of '{model}'", "name")
     prepared, scaling = prepared or prepare(data, root), card.preprocessing
     _check(name, found, wanted, training, rewind, remove_channels, distillation)
+    if found.acts_on == "file" and Path(out).suffix != ".onnx":
+        raise InputError(f"{found.name} writes ONNX files; '{out}' must end in .onnx.")
     called = variant or variant_name(name, wanted, distillation, after=card.variant)
-    if isinstance(spec, str) and isinstance(wanted, Int8Static):
-        # Folders of images come class by class. Specs of studies keep the first ones, as stored.
-        wanted = replace(wanted, calibration="random")
+    wanted = drawn_unless_chosen(spec, wanted)
     if found.acts_on == "file":
-        return _as_file(network, card, found, wanted, prepared, out, called)
+        held = replace(card, parent=f"{card.variant}:{card.seed}")
+        if training is not None:
+            leaked = leak(card, data, prepared, root, role="model that it starts from")
+            held = replace(
+                held,
+                seed=training.seed,
+                data=asdict(data),
+                dataset=data.name,
+                compression={
+                    **card.compression,
+                    "treatment": "quantisation-aware",
+                    **({} if leaked is None else {"leak": leaked}),
+                },
+            )
+            how = replace(training, loss="binary" if card.tasks else "cross-entropy")
+            simulated = SimulatedInt8(wanted, _calibration(prepared, wanted, scaling))
+            finetuned = copy.deepcopy(network)
+            trained = fit(
+                network,
+                prepared,
+                how,
+                out,
+                pruner=simulated,
+                scaling=scaling,
+                checkpoint=checkpoint,
+                device=device,
+                progress=progress,
+            )
+            load_dense_values(finetuned, dense_values(trained.model.cpu()))
+            network = finetuned.eval()
+            went = {"history": list(trained.history), "kept_epoch": trained.kept_epoch}
+            held = replace(held, training={**asdict(how), "after": card.training, **went})
+        made = _as_file(network, held, found, wanted, prepared, out, called)
+        forget_checkpoint(out)
+        return made
     example = timed_example(as_examples(prepared.test), scaling)
     whole_channels = example if remove_channels else None
     parent = card
@@ -287,10 +327,15 @@ def _check(
     distillation: Distillation | None,
 ) -> None:
     """Raise where the request's parts contradict each other."""
-    if found.trains == "never" and (training or remove_channels or distillation):
+    if found.trains == "never" and training is not None:
         raise InputError(
-            f"{name} acts on a finished model; it takes no epochs and no teacher, and removes no "
-            "channels."
+            f"{name} acts on a finished model and takes no epochs; int8-qat finetunes a model with "
+            "numbers rounded as in its file."
+        )
+    if found.acts_on == "file" and (rewind or remove_channels or distillation):
+        raise InputError(
+            f"{name} shortens numbers and removes nothing: it takes no teacher, goes back to no "
+            "earlier weights, and removes no channels; give those to a compression before it."
         )
     if found.trains == "must" and training is None:
         raise InputError(f"{name} trains a model further; say for how many epochs (--epochs).")
@@ -357,14 +402,10 @@ def _as_file(
     out: str | Path,
     variant: str,
 ) -> Made:
-    if Path(out).suffix != ".onnx":
-        raise InputError(f"{method.name} writes ONNX files; '{out}' must end in .onnx.")
     scaling = card.preprocessing
     assert scaling is not None  # checked by `compress`
     example = timed_example(as_examples(prepared.test), scaling)
-    rows = torch.from_numpy(calibration_rows(prepared.train, spec))
-    chosen = as_examples(prepared.train).images[rows]
-    inputs = np.ascontiguousarray(model_input(chosen, scaling).numpy())
+    inputs = np.ascontiguousarray(_calibration(prepared, spec, scaling).numpy())
     with tempfile.TemporaryDirectory(prefix="fairweight-") as folder:
         compressed = _exported(network, example, Path(folder), method, spec, inputs, card)
         opened = open_onnx(compressed, "The compressed model", scaling=None)
@@ -383,11 +424,18 @@ def _as_file(
     held = replace(
         held,
         variant=variant,
+        parent=card.parent,
         training={**held.training, "test_accuracy": accuracy},
         measured=plain_row(row),
     )
     put_card(model, held)
     return Made(write_onnx(model, out), held, accuracy)
+
+
+def _calibration(prepared: Prepared, spec: Quantization, scaling: Scaling) -> Tensor:
+    """The training examples that a spec calibrates with, as the network takes them."""
+    rows = torch.from_numpy(calibration_rows(prepared.train, spec))
+    return model_input(as_examples(prepared.train).images[rows], scaling)
 
 
 def _exported(
@@ -414,6 +462,11 @@ def _in_memory(
 ) -> nn.Module | Int8Model:
     if method.acts_on == "weights":
         return prune(model, spec)
+    if method.trains == "must":
+        raise InputError(
+            f"{method.name} trains a model further, and a module in memory is compressed at once; "
+            "save it as a folder (fairweight.lab.save), and compress that."
+        )
     if data is None:
         raise InputError(
             f"{method.name} needs data: batches of inputs as the model takes them, such as the "

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from dataclasses import asdict
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 from fairweight import lab
 from fairweight.lab.artifacts import read_card
-from fairweight.lab.compression.registry import base_method
+from fairweight.lab.compression.registry import base_method, spec_from
 from fairweight.lab.models.registry import check_named
 from fairweight.lab.partition import prepare_once
 from fairweight.lab.prediction import (
@@ -62,9 +63,11 @@ def compress(
     parent, *others = inputs.values()
     data = read_spec(Data, spec.get("data") or read_card(parent / MODEL).data, "The data")
     prepared = prepare_once(data, context.data)
+    # Every field, as the study's key means it: a missing one would be filled as for a user.
+    method = {"method": spec["method"]["method"], **asdict(spec_from(spec["method"]))}
     lab.compress(
         parent / MODEL,
-        spec["method"],
+        method,
         data,
         out=folder / (ONNX if base_method(spec["method"]["method"]).output == "onnx" else MODEL),
         training=spec["finetune"],

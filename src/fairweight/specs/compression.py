@@ -498,6 +498,24 @@ class Int8Static(Quantization):
 
 
 @dataclass(frozen=True, kw_only=True, config=_FROZEN)
+class Int8Qat(Int8Static):
+    """Fixed point after a finetuning that rounds numbers as the file will (quantisation-aware).
+
+    The file is the one that `int8-static` makes of the finetuned weights. While they train, a
+    weight has 8 bits unless `reduce_range` is true, and ranges are those from min to max.
+    """
+
+    @model_validator(mode="after")
+    def _simulates_these_ranges(self) -> Int8Qat:
+        if self.ranges != "min-max":
+            raise ValueError(
+                f"trains with ranges from min to max, so that a file with ranges = "
+                f'"{self.ranges}" would round other numbers; leave ranges out'
+            )
+        return self
+
+
+@dataclass(frozen=True, kw_only=True, config=_FROZEN)
 class Int8Dynamic(Quantization):
     """Hybrid: weights are int8, activations are quantised as they come."""
 

@@ -60,6 +60,10 @@ class Training:
         How much classes (of an attribute: its two values) weigh in the loss. `class-balanced`:
         all the same, however many examples they have. `worst-class`: alike at first, and after
         every epoch more for those with more errors in it.
+    sampling, sampling_group
+        Which training images an epoch sees: all of them once (`shuffled`), or as many as there are,
+        drawn with replacement so that every class (`class-balanced`) or every level of the column
+        `sampling_group` (`group-balanced`) is as likely as the others.
     precision
         Of the networks' arithmetic while they train. `bfloat16` keeps weights, losses and the
         optimiser in float32 and computes the layers in 16 bits: a ResNet trains twice as fast on
@@ -85,6 +89,8 @@ class Training:
     augment: Augment = Augment()
     loss: Literal["cross-entropy", "binary"] = "cross-entropy"
     weighting: Literal["none", "class-balanced", "worst-class"] = later("none")
+    sampling: Literal["shuffled", "class-balanced", "group-balanced"] = later("shuffled")
+    sampling_group: str | None = later(None)
     precision: Literal["float32", "bfloat16"] = later("float32")
     keep_best: bool = True
     seed: Annotated[int, Field(ge=0)] = 0
@@ -95,6 +101,11 @@ class Training:
             raise ValueError('schedule = "step" needs milestones, such as milestones = [30, 60]')
         if self.schedule != "step" and self.milestones:
             raise ValueError('milestones mean something only with schedule = "step"')
+        if (self.sampling == "group-balanced") != (self.sampling_group is not None):
+            raise ValueError(
+                "sampling_group is the column by which images are drawn: give both "
+                'sampling = "group-balanced" and sampling_group, or neither'
+            )
         if self.epochs and self.warmup_epochs >= self.epochs:
             raise ValueError("warmup_epochs must be below epochs")
         return self

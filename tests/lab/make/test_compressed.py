@@ -6,12 +6,14 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 
 from fairweight.data.dataset import Images
 from fairweight.errors import InputError
 from fairweight.lab.artifacts import load, save
+from fairweight.lab.batches import model_input
 from fairweight.lab.compression.calibration import calibration_rows
 from fairweight.lab.compression.registry import spec_of
 from fairweight.lab.masks import sparsity
@@ -19,7 +21,10 @@ from fairweight.lab.onnx_models import card_of, read_onnx
 from fairweight.lab.partition import prepare
 from fairweight.lab.prediction import data_of, model_files, predict, variants_table
 from fairweight.lab.training import Made
+from fairweight.lab.unit_predictions import JudgedExamples, opened_network, unit_predictors
 from fairweight.lab.variants import compress
+from fairweight.specs.compression import Int8Static
+from fairweight.specs.data import Data
 from fairweight.specs.training import Training
 
 FINETUNE = Training(epochs=1, batch_size=64, lr=0.01, seed=1)
@@ -79,10 +84,10 @@ def test_a_second_compression_names_both(model: Path, tmp_path: Path) -> None:
     assert twice.card.parent == "global-magnitude-50:1"
 
 
-def test_a_name_alone_draws_its_calibration(
+def test_calibration_is_drawn_unless_it_is_chosen(
     model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Folders of images come class by class; specs of studies keep the first ones, as stored."""
+    """Folders of images come class by class; a spec, as of studies, says which it means."""
     chosen: list[list[int]] = []
 
     def watched(images: Images, spec: Any) -> Any:
@@ -93,13 +98,78 @@ def test_a_name_alone_draws_its_calibration(
     monkeypatch.setattr("fairweight.lab.variants.calibration_rows", watched)
     name = compress(model, "int8-static", out=tmp_path / "name.onnx")
     compress(model, "int8-static", out=tmp_path / "again.onnx")
-    compressed(model, tmp_path / "spec.onnx", "int8-static")
+    compressed(model, tmp_path / "fields.onnx", "int8-static", examples=100)
+    compressed(model, tmp_path / "first.onnx", "int8-static", calibration="first")
+    compress(model, Int8Static(), out=tmp_path / "spec.onnx")
     assert name.card.variant == "int8-static"
-    drawn, again, first = chosen
-    assert drawn == again
-    assert first == list(range(100))
+    drawn, again, fields, *first = chosen
+    assert drawn == again == fields
+    assert first == [list(range(100))] * 2
     assert len(set(drawn)) == 100
     assert max(drawn) > 200
+
+
+def test_units_calibrate_on_what_compress_calibrates_on(
+    model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made: list[torch.Tensor] = []
+
+    def watched(*given: Any, **more: Any) -> torch.Tensor:
+        made.append(model_input(*given, **more))
+        return made[-1]
+
+    monkeypatch.setattr("fairweight.lab.variants.model_input", watched)
+    compressed(model, tmp_path / "m.onnx", "int8-static", examples=30)
+    (drawn,) = (inputs for inputs in made if len(inputs) == 30)
+    prepared = prepare(Data(**load(model)[1].data))
+    judged = JudgedExamples.of(prepared.test)
+    given = {"calibration": prepared.train, "level": "layer", "store": None}
+    with opened_network(model, judged.batches[0].inputs) as network:
+        for spec in ({"method": "int8-static", "examples": 30}, Int8Static(examples=30)):
+            (one,) = unit_predictors(network, spec, [judged], **given)
+            same = np.allclose(one.calibration, drawn.numpy(), atol=1e-6)
+            assert same == isinstance(spec, dict)  # a spec says which: the first ones
+        balanced = {"method": "int8-static", "calibration": "class-balanced"}
+        given["calibration"] = drawn.numpy()
+        with pytest.raises(InputError, match="draws from a data set"):
+            unit_predictors(network, balanced, [judged], **given)
+
+
+def test_quantisation_aware_finetuning_writes_the_int8_file(
+    model: Path, dense: Made, tmp_path: Path
+) -> None:
+    how = {"epochs": 2, "batch_size": 64, "lr": 0.01, "seed": 1, "sampling": "class-balanced"}
+    made = compressed(model, tmp_path / "qat.onnx", "int8-qat", training=how)
+    static = compressed(model, tmp_path / "static.onnx", "int8-static")
+    assert (made.card.variant, made.card.parent, made.card.seed) == ("int8-qat", "dense:1", 1)
+    assert made.card.compression["treatment"] == "quantisation-aware"
+    assert made.card.training["after"]["epochs"] == 4
+    assert made.card.training["sampling"] == "class-balanced"
+    assert len(made.card.training["history"]) == 2
+    assert made.test_accuracy > dense.test_accuracy - 0.02
+    # The same kind of file: operators and size, but for what the cards say.
+    files = [read_onnx(one.path) for one in (made, static)]
+    kinds = [[node.op_type for node in file.graph.node] for file in files]
+    assert kinds[0] == kinds[1]
+    assert not list(tmp_path.glob(".*"))  # no checkpoint stays behind
+    (predicted,) = model_files([str(made.path)])
+    assert predicted.variant == "int8-qat"
+
+
+def test_quantisation_aware_finetuning_needs_a_folder_and_epochs(
+    model: Path, dense: Made, tmp_path: Path
+) -> None:
+    out = tmp_path / "m.onnx"
+    with pytest.raises(InputError, match="how many epochs"):
+        compressed(model, out, "int8-qat")
+    with pytest.raises(InputError, match="ranges from min to max"):
+        compressed(model, out, "int8-qat", training=FINETUNE, ranges="entropy")
+    with pytest.raises(InputError, match="compressed at once"):
+        compress(load(model)[0], "int8-qat", torch.zeros(10, 1, 8, 8))
+    static = compressed(model, tmp_path / "static.onnx", "int8-static")
+    with pytest.raises(InputError, match="use one of: int8-static, int8-dynamic, weight-bits"):
+        compress(static.path, "int8-qat", None, out=out)
+    assert not out.exists()
 
 
 def test_int8_runs_and_is_asked_beside_its_parent(model: Path, dense: Made, tmp_path: Path) -> None:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -17,6 +18,23 @@ if TYPE_CHECKING:
 
 LEAST = 10  # examples for a mean output
 CORRECTED = ("Conv", "Gemm")
+
+
+def drawn_unless_chosen(given: Any, spec: Any) -> Any:
+    """The spec with calibration examples drawn at random, unless it says which.
+
+    The first examples of a folder of images are of one class. A table of fields says it by its
+    field `calibration`; a spec always does.
+
+    Parameters
+    ----------
+    given
+        What the spec was read from: a method's name, a table of fields, or the spec itself.
+    """
+    named = isinstance(given, str) or (isinstance(given, Mapping) and "calibration" not in given)
+    if named and hasattr(spec, "calibration"):
+        return replace(spec, calibration="random")
+    return spec
 
 
 def calibration_rows(images: Images, spec: Any) -> NDArray[np.intp]:

@@ -35,7 +35,7 @@ from fairweight.lab.onnx_models import (
     write_onnx,
 )
 from fairweight.lab.units import Unit, chosen_layers, name_nodes, units_of
-from fairweight.specs.compression import Int8Dynamic, Int8Static, Ranges, WeightBits
+from fairweight.specs.compression import Int8Dynamic, Int8Qat, Int8Static, Ranges, WeightBits
 
 if TYPE_CHECKING:
     import onnx
@@ -451,10 +451,8 @@ def _partly(
 _ON_FILES: dict[str, Any] = {
     "acts_on": "file",
     "output": "onnx",
-    "trains": "never",
     "seconds": 6.0,  # export and quantisation
     "weight_bits": 8,
-    "source": "Hooker et al.",
 }
 
 
@@ -464,6 +462,17 @@ _ON_FILES: dict[str, Any] = {
     summary="Weights and activations in int8 (fixed point), ranges from 100 examples",
     by_unit=StaticUnits,
     calibrates=True,
+    trains="never",
+    source="Hooker et al.",
+    **_ON_FILES,
+)
+@method(
+    "int8-qat",
+    spec=Int8Qat,
+    summary="int8-static after a finetuning that rounds numbers as int8 does",
+    calibrates=True,
+    trains="must",
+    source="quantisation-aware training (Jacob et al. 2018)",
     **_ON_FILES,
 )
 def int8_static(source: Path, out: Path, inputs: NDArray[Any], spec: Int8Static) -> None:
@@ -478,6 +487,8 @@ def int8_static(source: Path, out: Path, inputs: NDArray[Any], spec: Int8Static)
     spec=Int8Dynamic,
     summary="Weights in int8, activations quantised as they come (hybrid)",
     by_unit=DynamicUnits,
+    trains="never",
+    source="Hooker et al.",
     **_ON_FILES,
 )
 def int8_dynamic(source: Path, out: Path, inputs: NDArray[Any], spec: Int8Dynamic) -> None:

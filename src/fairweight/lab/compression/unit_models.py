@@ -64,6 +64,7 @@ class UnitModels:
         self.method: Method = method_of(spec)
         self.spec = spec
         self._network = network
+        self._saved: dict[frozenset[str], int] = {}
         own = Path(tempfile.mkdtemp(prefix="units-", dir=folder))
         named = read_onnx(source)
         name_nodes(named)
@@ -99,7 +100,14 @@ class UnitModels:
         chosen = [unit for unit in self.units if unit.name in names]
         if not chosen:
             return PartlyCompressed(self.float_model, 0, {})
-        return self._compressed(chosen)
+        made = self._compressed(chosen)
+        self._saved[frozenset(names)] = made.saved_bytes
+        return made
+
+    def saved_bytes(self, names: Collection[str]) -> int:
+        """What compressing these units saves; a model that was made is not made again for it."""
+        which = frozenset(names)
+        return self._saved[which] if which in self._saved else self.of(which).saved_bytes
 
     def weaker(self, size: int) -> PartlyCompressed | None:
         """Every unit compressed less, for a model of about this size; None where there is none.

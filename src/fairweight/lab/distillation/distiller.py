@@ -14,6 +14,7 @@ from fairweight.errors import InputError
 from fairweight.lab.batches import Examples, Scaling, arithmetic, in_format, lay_out, model_input
 from fairweight.lab.checkpoint import STATE
 from fairweight.lab.compression.pruner import Pruner
+from fairweight.lab.compression.simulation import SimulatedInt8
 from fairweight.lab.distillation.contrastive import require_memory
 from fairweight.lab.distillation.registry import (
     BatchPositions,
@@ -315,7 +316,7 @@ def initialise(
     training: Training,
     distiller: Distiller | None,
     *,
-    pruner: Pruner | None,
+    pruner: Pruner | SimulatedInt8 | None,
     scaling: Scaling | None,
     device: str,
     checkpoint: Path,

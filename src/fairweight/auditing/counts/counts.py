@@ -374,6 +374,7 @@ SPARSE = 16  # below this many items per cell, drawing items costs less than dra
 FEW_CELLS = 2_000  # up to here a multinomial is cheap enough
 MARGIN = 4.0  # standard deviations by which the Poisson total stays below the total
 MOST_ITEMS = 100_000_000  # items whose cells are kept in a list
+ITEMS_AT_ONCE = 50_000  # of small tables several draws are counted together
 WORD = 64
 
 
@@ -403,12 +404,16 @@ def _by_items(multiplicity: Numbers) -> Draw:
     total, n_cells = int(multiplicity.sum()), len(multiplicity)
     cell = np.repeat(np.arange(n_cells), multiplicity)
     alone = total == n_cells and bool((multiplicity == 1).all())
+    together = max(1, ITEMS_AT_ONCE // max(total, 1))
 
     def draw(rng: np.random.Generator, size: int) -> Numbers:
         drawn = np.empty((size, n_cells), dtype=np.int64)
-        for row in drawn:
-            items = rng.integers(0, total, total, dtype=np.int32)
-            row[:] = np.bincount(items if alone else cell[items], minlength=n_cells)
+        for start in range(0, size, together):
+            rows = min(together, size - start)
+            items = rng.integers(0, total, (rows, total), dtype=np.int32)
+            places = (items if alone else cell[items]) + n_cells * np.arange(rows)[:, None]
+            counted = np.bincount(places.reshape(-1), minlength=rows * n_cells)
+            drawn[start : start + rows] = counted.reshape(rows, n_cells)
         return drawn
 
     return draw

@@ -134,7 +134,8 @@ def examples_needed(
         high[open_] = np.where(found, middle[open_], high[open_])
     needed = np.full(rows[0].size, np.nan)
     needed[defined] = high
-    return np.ceil(needed[back].reshape(shape) * np.asarray(design_effect) - 1e-9)
+    worth: Floats = needed[back].reshape(shape) * np.asarray(design_effect, dtype=np.float64)
+    return np.ceil(worth - 1e-9)
 
 
 # Ruling a loss out: the gate passes a row where Tango's lower limit is above −margin.

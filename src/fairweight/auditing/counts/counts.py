@@ -33,14 +33,24 @@ class Counts:
     abstained: Floats  # (...)
     classes: tuple[str, ...]
     positive: int | None = None  # index into classes; only ever set where there are two classes
-    _made: dict[str, Floats] = field(default_factory=dict, init=False, repr=False, compare=False)
+    _made: dict[str, NDArray[Any]] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     @property
     def n(self) -> Floats:
         """Examples (or weight) in each slice."""
         return self.once("n", lambda: self.label.sum(axis=-1))
 
-    def once(self, name: str, make: Callable[[], Floats]) -> Floats:
+    @property
+    def present(self) -> NDArray[np.bool_]:
+        """Classes that have examples in the slice."""
+        return self.once("present", lambda: self.label > 0)
+
+    @property
+    def n_present(self) -> Floats:
+        """How many they are."""
+        return self.once("n_present", lambda: self.present.sum(axis=-1, dtype=np.float64))
+
+    def once(self, name: str, make: Callable[[], NDArray[Any]]) -> NDArray[Any]:
         """What several metrics need of the same counts (recall, FPR, ...) is computed once.
 
         The array is shared: whoever takes it must not change it.
@@ -374,7 +384,7 @@ SPARSE = 16  # below this many items per cell, drawing items costs less than dra
 FEW_CELLS = 2_000  # up to here a multinomial is cheap enough
 MARGIN = 4.0  # standard deviations by which the Poisson total stays below the total
 MOST_ITEMS = 100_000_000  # items whose cells are kept in a list
-ITEMS_AT_ONCE = 50_000  # of small tables several draws are counted together
+ITEMS_AT_ONCE = 10_000  # of small tables several draws are counted together
 WORD = 64
 
 
@@ -411,7 +421,9 @@ def _by_items(multiplicity: Numbers) -> Draw:
         for start in range(0, size, together):
             rows = min(together, size - start)
             items = rng.integers(0, total, (rows, total), dtype=np.int32)
-            places = (items if alone else cell[items]) + n_cells * np.arange(rows)[:, None]
+            places = items.astype(np.intp) if alone else cell.take(items, mode="clip")
+            if rows > 1:
+                places += n_cells * np.arange(rows)[:, None]
             counted = np.bincount(places.reshape(-1), minlength=rows * n_cells)
             drawn[start : start + rows] = counted.reshape(rows, n_cells)
         return drawn

@@ -20,12 +20,12 @@ from fairweight.errors import InputError
 
 
 def _lowest_recall(counts: Counts) -> Floats:
-    lowest: Floats = np.where(counts.label > 0, recall(counts), np.inf).min(axis=-1)
+    lowest: Floats = np.where(counts.present, recall(counts), np.inf).min(axis=-1)
     return lowest
 
 
 def _where_two_classes(values: Floats, counts: Counts) -> Floats:
-    return np.where((counts.label > 0).sum(axis=-1) >= 2, values, np.nan)
+    return np.where(counts.n_present >= 2, values, np.nan)
 
 
 @register(
@@ -49,7 +49,7 @@ def class_gap(counts: Counts) -> Floats:
     >>> float(class_gap(count_arrays([0, 0, 1, 1], [0, 1, 1, 1])))
     0.5
     """
-    highest = np.where(counts.label > 0, recall(counts), -np.inf).max(axis=-1)
+    highest = np.where(counts.present, recall(counts), -np.inf).max(axis=-1)
     with np.errstate(invalid="ignore"):
         return _where_two_classes(highest - _lowest_recall(counts), counts)
 

@@ -384,7 +384,7 @@ SPARSE = 16  # below this many items per cell, drawing items costs less than dra
 FEW_CELLS = 2_000  # up to here a multinomial is cheap enough
 MARGIN = 4.0  # standard deviations by which the Poisson total stays below the total
 MOST_ITEMS = 100_000_000  # items whose cells are kept in a list
-ITEMS_AT_ONCE = 10_000  # of small tables several draws are counted together
+ITEMS_AT_ONCE = 500_000  # of tables that are not large several draws are made in one call
 WORD = 64
 
 
@@ -419,13 +419,12 @@ def _by_items(multiplicity: Numbers) -> Draw:
     def draw(rng: np.random.Generator, size: int) -> Numbers:
         drawn = np.empty((size, n_cells), dtype=np.int64)
         for start in range(0, size, together):
-            rows = min(together, size - start)
-            items = rng.integers(0, total, (rows, total), dtype=np.int32)
-            places = items.astype(np.intp) if alone else cell.take(items, mode="clip")
-            if rows > 1:
-                places += n_cells * np.arange(rows)[:, None]
-            counted = np.bincount(places.reshape(-1), minlength=rows * n_cells)
-            drawn[start : start + rows] = counted.reshape(rows, n_cells)
+            here = drawn[start : start + together]
+            # One call for many numbers: a call costs as much as thousands of them.
+            items = rng.integers(0, total, (len(here), total), dtype=np.int32)
+            for row, own in zip(here, items, strict=True):
+                places = own if alone else cell.take(own, mode="clip")
+                row[:] = np.bincount(places, minlength=n_cells)
         return drawn
 
     return draw

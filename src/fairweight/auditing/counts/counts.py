@@ -33,7 +33,9 @@ class Counts:
     abstained: Floats  # (...)
     classes: tuple[str, ...]
     positive: int | None = None  # index into classes; only ever set where there are two classes
-    _made: dict[str, NDArray[Any]] = field(default_factory=dict, init=False, repr=False, compare=False)
+    _made: dict[str, NDArray[Any]] = field(
+        default_factory=dict, init=False, repr=False, compare=False
+    )
 
     @property
     def n(self) -> Floats:

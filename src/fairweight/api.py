@@ -20,9 +20,16 @@ from fairweight.base.fields import changed
 from fairweight.errors import InputError, UnknownNameError
 from fairweight.specs.audit import AuditOptions, the_margin
 from fairweight.tables.align import align
-from fairweight.tables.engines import LAZY, are_distant, counted_there
 from fairweight.tables.frames import digest_of_frame, wide_table
-from fairweight.tables.spec import ARRAYS, Columns, SourceRef, TableSpec, sources_of
+from fairweight.tables.spec import (
+    ARRAYS,
+    LAZY,
+    Columns,
+    SourceRef,
+    TableSpec,
+    are_distant,
+    sources_of,
+)
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
@@ -532,6 +539,8 @@ def count(
     """
     tables = tables_given(source)
     if tables.groups is not None and are_distant(tables, LAZY):
+        from fairweight.tables.engines import counted_there
+
         tables = counted_there(tables)
     suppress = SUPPRESS if suppress_small else 0
     from fairweight.auditing.pipeline import as_asked

@@ -20,7 +20,7 @@ import pytest
 from fairweight.errors import InputError, UnknownNameError
 from fairweight.tables.align import align
 from fairweight.tables.connection import Workspace
-from fairweight.tables.sources import is_cube, open_source, provenance
+from fairweight.tables.sources import is_cube, may_be_logs, open_source, provenance
 from fairweight.tables.spec import TableSpec, sources_of
 
 from .conftest import aligned_rows, wide_frame
@@ -465,3 +465,27 @@ def test_a_database_with_two_tables_asks_which(tmp_path: Path, workspace: Worksp
 def test_frames_that_are_no_tables(given: Any, sentence: str, workspace: Workspace) -> None:
     with pytest.raises(InputError, match=sentence):
         open_source(workspace, given)
+
+
+@pytest.mark.parametrize(
+    ("paths", "options", "looked"),
+    [
+        (["dense.csv", "int8.parquet"], {}, False),
+        (["dense.csv", "samples_boolq_1.jsonl"], {}, True),
+        (["run.eval", "other.eval"], {}, True),
+        (["details_boolq_1.parquet"], {}, True),  # of lighteval
+        (["dense.csv", "folder"], {}, True),
+        (["dense.csv", "int8.csv"], {"log_tasks": ("boolq",)}, True),  # is refused
+        (["dense.csv", "int8.csv"], {"score_threshold": 0.3}, True),
+        (["dense.csv", "int8.csv"], {"examples": "instances.json"}, True),
+        (["dense.csv", "int8.csv"], {"examples": "people.csv"}, False),
+    ],
+)
+def test_what_cannot_be_a_log_is_not_looked_at(
+    paths: list[str], options: dict[str, Any], looked: bool, tmp_path: Path
+) -> None:
+    (tmp_path / "folder").mkdir()
+    given = sources_of([str(tmp_path / path) for path in paths])
+    if "examples" in options:
+        options = {"examples": sources_of([str(tmp_path / options["examples"])])[0]}
+    assert may_be_logs(TableSpec(given, **options)) is looked

@@ -29,8 +29,8 @@ from tests.tables.test_engines import (
 
 import fairweight as fw
 from fairweight.errors import InputError
-from fairweight.tables.spec import TableSpec
-from fairweight.tables.warehouse import DIALECTS, WarehouseCount, warehouse_count
+from fairweight.tables.spec import DIALECTS, TableSpec
+from fairweight.tables.warehouse import WarehouseCount, warehouse_count
 
 pytest.importorskip("sqlglot")
 __all__ = ["expected", "rows"]  # fixtures

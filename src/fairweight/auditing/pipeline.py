@@ -62,12 +62,11 @@ from fairweight.tables.companions import (
     stray_note,
 )
 from fairweight.tables.companions import parents as parents_in
-from fairweight.tables.engines import are_distant, counted_there
 from fairweight.tables.joins import left_out_note
 from fairweight.tables.layout import Names
 from fairweight.tables.names import grouping_name, known_group, level_name, split_grouping
 from fairweight.tables.sources import Source, is_cube, provenance
-from fairweight.tables.spec import LabelsAre, TableSpec
+from fairweight.tables.spec import LabelsAre, TableSpec, are_distant
 
 if TYPE_CHECKING:
     from fairweight.auditing.explain.explanations import ExplainRequest
@@ -542,6 +541,8 @@ def audited(
         return _audit_cube(held, inputs, models, tables, options, command, report, explain)
     report("reading", 0, 1)
     if tables.outcome is not None and are_distant(tables):
+        from fairweight.tables.engines import counted_there
+
         tables = counted_there(tables)
     summed_table = read_sums(tables)
     if summed_table is not None:

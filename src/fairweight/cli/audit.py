@@ -19,8 +19,7 @@ from fairweight.cli import options as o
 from fairweight.cli.screen import bar, reader_may_leave, show_audit
 from fairweight.errors import InputError
 from fairweight.specs.audit import AuditOptions, the_margin
-from fairweight.tables.spec import TableSpec
-from fairweight.tables.warehouse import DIALECTS, warehouse_count
+from fairweight.tables.spec import DIALECTS, TableSpec
 
 if TYPE_CHECKING:
     from fairweight.auditing.gate.verdict import Verdict
@@ -329,7 +328,7 @@ def count(
     if sql:
         if out is not None:
             raise InputError("--sql prints statements and writes no cube; leave --out out.")
-        typer.echo(str(warehouse_count(tables, dialect or "duckdb")), nl=False)
+        typer.echo(str(fw.count_sql(tables, dialect or "duckdb")), nl=False)
         return
     if dialect is not None:
         raise InputError("--dialect goes with --sql; add it, or leave --dialect out.")

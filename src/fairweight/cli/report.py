@@ -163,7 +163,8 @@ def figure(
     The suffix says as what: SVG, PNG, the numbers as CSV, or the Vega-Lite
     specification as JSON. Without --variant the first variant is drawn.
     """
-    from fairweight.report.figures import figures, save_figure
+    from fairweight.report.figures import figures
+    from fairweight.report.figures.export import save_figure
 
     _check(out, audit, overwrite=overwrite)
     known = next((entry.id for entry in figures() if entry.id.lower() == id_.lower()), id_)

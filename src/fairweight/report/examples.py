@@ -131,7 +131,7 @@ def explanation(
     groups: list[FigureGroup] = []
     absent: dict[tuple[str, str | None], DrawnFigure] = {}
     for more in (False, True):  # findings first, then what is folded away
-        own = [figure for figure in figures() if figure.explains and figure.more == more]
+        own = [figure for figure in figures(explains=True) if figure.more == more]
         for variant in (None, *order):  # None: all variants together
             which, title = "all", "all variants together"
             if variant is not None:

@@ -187,8 +187,8 @@ def variant_parts(result: AuditResult, lead: View, specs: dict[str, Spec]) -> li
             draw_figure(
                 result, figure, finding.variant, f"figure-{row.place}-{figure.id.lower()}", specs
             )
-            for figure in figures()
-            if i < DRAWN and not figure.explains
+            for figure in figures(explains=False)
+            if i < DRAWN
         )
         made.append(VariantPart(anchor, lead.sections[row.place - 1], parts, pictures))
     return made

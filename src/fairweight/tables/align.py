@@ -39,7 +39,6 @@ from fairweight.tables.connection import (
     reading,
     streaming,
 )
-from fairweight.tables.engines import are_distant, counted_there
 from fairweight.tables.groups import GroupChoice, cluster_suggestion, unused_note
 from fairweight.tables.identity import (
     OF_EXAMPLES,
@@ -52,7 +51,6 @@ from fairweight.tables.identity import (
 )
 from fairweight.tables.joins import Assembly, LeftOutExamples, left_out_note
 from fairweight.tables.layout import Layout, MemberColumns, recognise
-from fairweight.tables.logs.request import with_logs
 from fairweight.tables.roles import (
     Alignment,
     choose_groups,
@@ -64,8 +62,8 @@ from fairweight.tables.roles import (
     taken_columns,
     without_varying,
 )
-from fairweight.tables.sources import Source, open_source
-from fairweight.tables.spec import Better, Missing, OutcomeRole, TableSpec
+from fairweight.tables.sources import Source, may_be_logs, open_source
+from fairweight.tables.spec import Better, Missing, OutcomeRole, TableSpec, are_distant
 from fairweight.tables.sums import summed_source
 
 if TYPE_CHECKING:
@@ -155,6 +153,8 @@ def align(tables: TableSpec, *, further: bool = False, alone: bool = False) -> A
         Accept the baseline without any compressed variant.
     """
     if are_distant(tables):
+        from fairweight.tables.engines import counted_there  # as for logs below: rarely needed
+
         tables = counted_there(tables)
     workspace = Workspace()
     try:
@@ -164,7 +164,11 @@ def align(tables: TableSpec, *, further: bool = False, alone: bool = False) -> A
                 "examples: audit, gate, plan and count take it. This command needs the examples "
                 "themselves; run it where the rows are."
             )
-        tables, logged = with_logs(workspace, tables)
+        logged: tuple[str, ...] = ()
+        if may_be_logs(tables):  # ten modules, which tables do without
+            from fairweight.tables.logs.request import with_logs
+
+            tables, logged = with_logs(workspace, tables)
         beside = {
             what: None if ref is None else open_source(workspace, ref.given)
             for what, ref in (

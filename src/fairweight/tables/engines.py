@@ -23,20 +23,9 @@ from fairweight.tables.sums import CENTRE, COUNT, Sums
 if TYPE_CHECKING:
     import narwhals as nw
 
-# Never brought here as rows; the others are where somebody asks for a count.
-DISTANT = ("Spark DataFrame", "ibis table")
-LAZY = (*DISTANT, "polars LazyFrame", "DuckDB relation")
 # What needs rows, or other tables beside them.
 UNUSED = ("examples", "task", "scores", "count", "query", "score_classes", "repeat",
           "unlabelled")  # fmt: skip
-
-
-def are_distant(tables: TableSpec, kinds: Sequence[str] = DISTANT) -> bool:
-    """Whether the predictions are frames of an engine."""
-    held = [ref.frame in kinds for ref in tables.sources]
-    if any(held) and not all(held):
-        raise InputError("Frames of an engine cannot be mixed with other tables; give one kind.")
-    return bool(held) and all(held)
 
 
 def counted_there(tables: TableSpec) -> TableSpec:

@@ -33,6 +33,7 @@ class Offer:
     held: str  # the type that the view has it in
     kind: str  # the type that its values have: numbers in a text file too
     examples: float
+    rows: int  # of the view
 
 
 @dataclass(frozen=True)
@@ -139,7 +140,8 @@ def _unfit(connection: duckdb.DuckDBPyConnection, column: str, offer: Offer) -> 
     if seen > most:
         # The first rows have too many already; the exact number would need every row.
         return f"more than {most:,} values"
-    seen = _count_values(connection, column, offer)
+    if offer.rows > LOOK_ROWS:
+        seen = _count_values(connection, column, offer)
     if seen > most:
         return f"{seen:,} values"
     if seen > FEW_VALUES and seen > offer.examples / 2:

@@ -218,7 +218,8 @@ def offered_columns(
         sharing = sum(part.source is table for part in layout.parts) if layout.kind == "long" else 1
         examples_here = table.n_examples / max(sharing, 1)
         for column, held in table.columns.items():
-            offers.setdefault(column, Offer(table.view, held, table.kind(column), examples_here))
+            kind = table.kind(column)
+            offers.setdefault(column, Offer(table.view, held, kind, examples_here, table.rows))
     return offers
 
 

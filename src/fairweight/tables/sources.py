@@ -34,7 +34,7 @@ from fairweight.tables.connection import (
 )
 from fairweight.tables.formats import copied, empty_nan, open_duckdb, open_sqlite, read_delimited
 from fairweight.tables.frames import check_names, to_arrow
-from fairweight.tables.spec import kind_of_frame
+from fairweight.tables.spec import TableSpec, kind_of_frame
 
 # Paths as users write them: files, globs, folders of Parquet, `file.duckdb::SELECT ...`.
 
@@ -101,6 +101,20 @@ def find_files(text: str) -> Place:
     near = difflib.get_close_matches(given.name, [f.name for f in folder.iterdir()], 1, 0.6)
     hint = f". Did you mean '{folder / near[0]}'?" if near else "; check the path."
     raise InputError(told + hint)
+
+
+def may_be_logs(tables: TableSpec) -> bool:
+    """Whether evaluation logs or detections were asked for, or a path may hold some.
+
+    Frames, CSV and Parquet are tables, but for the Parquet of lighteval, which says so by its name.
+    """
+    asked = (tables.log_tasks, tables.log_filter, tables.allow_different, tables.score_threshold)
+    given = [ref.path for ref in (*tables.sources, tables.examples) if ref is not None]
+    paths = [Path(path) for path in given if path is not None]
+    return any(one is not None for one in asked) or any(
+        path.suffix not in (".csv", ".parquet") or path.name.startswith("details_") or path.is_dir()
+        for path in paths
+    )
 
 
 def _suffix(path: Path) -> str:

@@ -169,6 +169,21 @@ def kind_of_frame(given: Any) -> str | None:
     return "mapping" if isinstance(given, Mapping) else None
 
 
+# Frames of an engine. Some are never brought here as rows, the others not where they are counted.
+DISTANT = ("Spark DataFrame", "ibis table")
+LAZY = (*DISTANT, "polars LazyFrame", "DuckDB relation")
+# Whose SQL a count can be written in.
+DIALECTS = ("bigquery", "clickhouse", "databricks", "duckdb", "postgres", "snowflake", "trino")
+
+
+def are_distant(tables: TableSpec, kinds: Sequence[str] = DISTANT) -> bool:
+    """Whether the predictions are frames of an engine."""
+    held = [ref.frame in kinds for ref in tables.sources]
+    if any(held) and not all(held):
+        raise InputError("Frames of an engine cannot be mixed with other tables; give one kind.")
+    return bool(held) and all(held)
+
+
 def split_name(text: str) -> tuple[str | None, str]:
     """`NAME=FILE` as its two parts; a path that has an equals sign of its own stays whole.
 

@@ -24,14 +24,12 @@ from typing import TYPE_CHECKING, Any
 from fairweight.base.fields import options_of
 from fairweight.errors import InputError, UnknownNameError
 from fairweight.tables.names import split_grouping
+from fairweight.tables.spec import DIALECTS, TableSpec
 from fairweight.tables.sums import CENTRE, COUNT, DENOMINATOR, OUTCOME, Sums, result_name
 
 if TYPE_CHECKING:
     from sqlglot import exp
 
-    from fairweight.tables.spec import TableSpec
-
-DIALECTS = ("bigquery", "clickhouse", "databricks", "duckdb", "postgres", "snowflake", "trino")
 MOST = 20  # rows that a check shows
 # What SQL cannot say here, or what a count cannot hold.
 UNUSED = ("train", "variants", "task", "scores", "count", "query", "positive", "score_classes",

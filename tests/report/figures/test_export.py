@@ -12,8 +12,8 @@ import pytest
 
 from fairweight.auditing.result import AuditResult
 from fairweight.errors import InputError
-from fairweight.report.figures import draw, figures, save_figure
-from fairweight.report.figures.export import to_csv
+from fairweight.report.figures import draw, figures
+from fairweight.report.figures.export import save_figure, to_csv
 
 
 def test_an_svg_is_dark_on_white_and_names_the_variant(tmp_path: Path, result: AuditResult) -> None:

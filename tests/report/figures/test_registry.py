@@ -15,7 +15,6 @@ import fairweight as fw
 from fairweight.auditing.result import AuditResult
 from fairweight.errors import InputError
 from fairweight.report.figures import (
-    CATALOGUES,
     Absent,
     draw,
     figure,
@@ -23,8 +22,8 @@ from fairweight.report.figures import (
     individuals,
     own,
     registry,
-    save_figure,
 )
+from fairweight.report.figures.export import save_figure
 
 from .specs import parts, spec_of, values_in
 
@@ -208,11 +207,18 @@ def test_a_figure_of_all_variants_is_the_same_for_each(id: str, explained: Audit
 def test_every_text_has_a_figure_and_every_figure_a_text() -> None:
     assert list(registry.texts()) == [entry.id for entry in figures()]
     assert set(registry.texts()) == set(registry.FIGURES)
-    for catalogue in CATALOGUES:
-        assert catalogue.__doc__ is not None
-    assert {entry.function.__module__ for entry in figures()} == {
-        catalogue.__name__ for catalogue in CATALOGUES
-    }
+    for entry in figures():
+        catalogue = entry.function.__module__.rpartition(".")[2]
+        assert catalogue in registry.CATALOGUES[entry.id.partition("-")[0]]
+    used = {entry.function.__module__.rpartition(".")[2] for entry in figures()}
+    assert used == {name for names in registry.CATALOGUES.values() for name in names}
+
+
+def test_figures_of_a_section_are_those_that_say_so() -> None:
+    explaining, others = figures(explains=True), figures(explains=False)
+    assert {entry.explains for entry in explaining} == {True}
+    assert {entry.explains for entry in others} == {False}
+    assert set(explaining) | set(others) == set(figures())
 
 
 def test_a_caption_says_the_number_that_is_drawn() -> None:

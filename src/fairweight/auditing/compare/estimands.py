@@ -226,7 +226,7 @@ def per_slice(
         keep = [np.ones_like(k) for k in large] if both.observed else large
         named = [(g.name, k) for g, k in zip(chosen, keep, strict=True)]
         base, compressed = values([both.levels(*one) for one in named], keep)
-        if not rest:
+        if not rest or not both.excess:
             return PerMember(base, compressed)
         others = values([both.other_levels(*one) for one in named], keep)
         return PerMember(base, compressed, *others)

@@ -34,11 +34,10 @@ from fairweight.auditing.compare.retraining import Statistic, context, differenc
 from fairweight.auditing.compare.rows import Built
 from fairweight.auditing.counts.counts import Tally, ratio, sums
 from fairweight.auditing.counts.groupings import Grouping
-from fairweight.auditing.intervals.concentration import share_of_top
 from fairweight.auditing.intervals.excess import corrected_excess, normal_z, standardised_excess
 from fairweight.auditing.intervals.power import examples_needed, min_detectable_shift
 from fairweight.auditing.intervals.proportion import wilson
-from fairweight.auditing.metrics.harm import WORST_GROUP_SHIFT, class_impact
+from fairweight.auditing.metrics.harm import WORST_GROUP_SHIFT, class_impact, share_of_top
 from fairweight.auditing.metrics.rates import accuracy, recall
 from fairweight.auditing.metrics.registry import metric
 from fairweight.base.types import Floats, Limits

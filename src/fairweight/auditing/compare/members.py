@@ -24,9 +24,12 @@ class Both(dict[str, tuple[Counts, Counts]]):
     What several metrics ask for is made once: everyone outside each slice, and chosen levels.
     """
 
-    def __init__(self, counts: dict[str, tuple[Counts, Counts]], *, observed: bool) -> None:
+    def __init__(
+        self, counts: dict[str, tuple[Counts, Counts]], *, observed: bool, excess: bool = True
+    ) -> None:
         super().__init__(counts)
         self.observed = observed  # the data as they are, not replicates
+        self.excess = excess  # whether anybody reads the excess over everyone outside a slice
         self._made: dict[tuple[str, str], tuple[Counts, Counts]] = {}
 
     def levels(self, name: str, keep: NDArray[np.bool_]) -> tuple[Counts, Counts]:
@@ -49,6 +52,7 @@ class Both(dict[str, tuple[Counts, Counts]]):
                 for name, (one, other) in self.items()
             },
             observed=self.observed,
+            excess=self.excess,
         )
 
     def _once(
@@ -272,9 +276,10 @@ def _put(store: Values, values: Values, start: int) -> None:
 
 
 def _empty(like: Values, n_draws: int) -> Values:
+    """Room for draws; they are the fastest axis, as in counts: everything runs along them."""
     shape = n_draws, like.compressed.shape[1]
     return Values(
-        None if like.baseline is None else np.empty(shape),
-        np.empty(shape),
-        None if like.excess is None else np.empty(shape),
+        None if like.baseline is None else np.empty(shape, order="F"),
+        np.empty(shape, order="F"),
+        None if like.excess is None else np.empty(shape, order="F"),
     )

@@ -256,12 +256,15 @@ def drawn_members(c: Comparison, rng: np.random.Generator, size: int) -> Weights
     return one @ first[:, : c.n_baseline], other @ second[:, c.n_baseline :]
 
 
-def _sides(tally: Tally, flat: Floats, k: int, *, observed: bool = False) -> Both:
+def _sides(
+    tally: Tally, flat: Floats, k: int, *, observed: bool = False, excess: bool = True
+) -> Both:
     """Flat statistics as counts of the first k members and of the others."""
     named = zip(tally.groupings, tally.read(flat), strict=True)
     return Both(
         {g.name: (_members(n, slice(0, k)), _members(n, slice(k, None))) for g, n in named},
         observed=observed,
+        excess=excess,
     )
 
 
@@ -307,8 +310,10 @@ def _swapped(
             result[:, second] -= changed
         return result, None
 
-    kept = [StoredDraws(c, values, n_draws) for values in observed]
-    _draw(c, "swap", swap, tally, len(partners) // 2, wanted, kept, n_draws)
+    # The test is of the change: nobody reads the excess of what was exchanged.
+    alone = [replace(values, baseline_rest=None, compressed_rest=None) for values in observed]
+    kept = [StoredDraws(c, values, n_draws) for values in alone]
+    _draw(c, "swap", swap, tally, len(partners) // 2, wanted, kept, n_draws, excess=False)
     return [store.values for store in kept]
 
 
@@ -372,13 +377,15 @@ def _draw(
     wanted: Sequence[Estimand],
     kept: Sequence[StoredDraws],
     n_draws: int,
+    *,
+    excess: bool = True,
 ) -> None:
     """Evaluate all estimands on `n_draws` draws, in blocks that bound the memory."""
     any_mean = any(estimand.rates_first for estimand in wanted)
 
     def work(generators: list[np.random.Generator], sizes: list[int], start: int) -> None:
         made = [draw(rng, size) for rng, size in zip(generators, sizes, strict=True)]
-        each = _sides(tally, np.concatenate([flat for flat, _ in made]), k)
+        each = _sides(tally, np.concatenate([flat for flat, _ in made]), k, excess=excess)
         given = [weights for _, weights in made if weights is not None]
         weights = (
             (np.concatenate([one for one, _ in given]), np.concatenate([two for _, two in given]))

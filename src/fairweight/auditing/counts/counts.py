@@ -33,14 +33,26 @@ class Counts:
     abstained: Floats  # (...)
     classes: tuple[str, ...]
     positive: int | None = None  # index into classes; only ever set where there are two classes
-    _made: dict[str, Floats] = field(default_factory=dict, init=False, repr=False, compare=False)
+    _made: dict[str, NDArray[Any]] = field(
+        default_factory=dict, init=False, repr=False, compare=False
+    )
 
     @property
     def n(self) -> Floats:
         """Examples (or weight) in each slice."""
         return self.once("n", lambda: self.label.sum(axis=-1))
 
-    def once(self, name: str, make: Callable[[], Floats]) -> Floats:
+    @property
+    def present(self) -> NDArray[np.bool_]:
+        """Classes that have examples in the slice."""
+        return self.once("present", lambda: self.label > 0)
+
+    @property
+    def n_present(self) -> Floats:
+        """How many they are."""
+        return self.once("n_present", lambda: self.present.sum(axis=-1, dtype=np.float64))
+
+    def once(self, name: str, make: Callable[[], NDArray[Any]]) -> NDArray[Any]:
         """What several metrics need of the same counts (recall, FPR, ...) is computed once.
 
         The array is shared: whoever takes it must not change it.
@@ -374,6 +386,7 @@ SPARSE = 16  # below this many items per cell, drawing items costs less than dra
 FEW_CELLS = 2_000  # up to here a multinomial is cheap enough
 MARGIN = 4.0  # standard deviations by which the Poisson total stays below the total
 MOST_ITEMS = 100_000_000  # items whose cells are kept in a list
+ITEMS_AT_ONCE = 500_000  # of tables that are not large several draws are made in one call
 WORD = 64
 
 
@@ -403,12 +416,17 @@ def _by_items(multiplicity: Numbers) -> Draw:
     total, n_cells = int(multiplicity.sum()), len(multiplicity)
     cell = np.repeat(np.arange(n_cells), multiplicity)
     alone = total == n_cells and bool((multiplicity == 1).all())
+    together = max(1, ITEMS_AT_ONCE // max(total, 1))
 
     def draw(rng: np.random.Generator, size: int) -> Numbers:
         drawn = np.empty((size, n_cells), dtype=np.int64)
-        for row in drawn:
-            items = rng.integers(0, total, total, dtype=np.int32)
-            row[:] = np.bincount(items if alone else cell[items], minlength=n_cells)
+        for start in range(0, size, together):
+            here = drawn[start : start + together]
+            # One call for many numbers: a call costs as much as thousands of them.
+            items = rng.integers(0, total, (len(here), total), dtype=np.int32)
+            for row, own in zip(here, items, strict=True):
+                places = own if alone else cell.take(own, mode="clip")
+                row[:] = np.bincount(places, minlength=n_cells)
         return drawn
 
     return draw

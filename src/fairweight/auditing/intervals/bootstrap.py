@@ -41,12 +41,12 @@ class Replicates:
             number -= np.count_nonzero(np.isnan(self.ordered), axis=-1)
         return number
 
-    @property
+    @cached_property
     def undefined(self) -> Floats:
         """The share of the others; over 5 % a result is called unstable."""
         return (len(self.draws) - self.defined) / len(self.draws)
 
-    @property
+    @cached_property
     def still(self) -> NDArray[np.bool_]:
         """Rows whose draws are all alike: they say nothing about the next example.
 
@@ -57,13 +57,19 @@ class Replicates:
     @cached_property
     def mean(self) -> Floats:
         with np.errstate(invalid="ignore", divide="ignore"):
-            made: Floats = np.where(np.isnan(self.draws), 0.0, self.draws).sum(axis=0)
+            made: Floats = self._known(self.draws).sum(axis=0)
             return made / self.defined
+
+    def _known(self, values: Floats) -> Floats:
+        """The same with 0 for what is undefined."""
+        if (self.defined == len(self.draws)).all():
+            return values
+        return np.where(np.isnan(self.draws), 0.0, values)
 
     def deviation(self, less: int = 1) -> Floats:
         """The standard error that the draws estimate; of the draws themselves with `less` 0."""
         with np.errstate(invalid="ignore", divide="ignore"):
-            square = np.where(np.isnan(self.draws), 0.0, self.draws - self.mean) ** 2
+            square = self._known(self.draws - self.mean) ** 2
             made: Floats = np.sqrt(square.sum(axis=0) / (self.defined - less))
             return made
 

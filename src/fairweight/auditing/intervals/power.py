@@ -101,8 +101,8 @@ def examples_needed(
     >>> bool(min_detectable_shift(needed, 0.1) <= 0.05)
     True
     """
-    rows, back, shape = _distinct_rows(shift, discordance, alpha, design_effect)
-    delta, psi, level, effect = np.abs(rows[0]), rows[1], rows[2], rows[3]
+    rows, back, shape = _distinct_rows(shift, discordance, alpha)
+    delta, psi, level = np.abs(rows[0]), rows[1], rows[2]
     defined = np.flatnonzero((delta > 0) & (delta <= 1) & (psi >= 0) & (psi <= 1) & (level > 0))
     delta, psi, level = delta[defined], psi[defined], level[defined]
     # Power rises with n but for small steps of the discrete test, so a bracket about the normal
@@ -115,7 +115,8 @@ def examples_needed(
 
     def enough(n: Floats) -> NDArray[np.bool_]:
         """Of the rows that are open."""
-        found: NDArray[np.bool_] = _power(n[open_], delta[open_], psi[open_], level[open_]) >= power
+        power_at = _power(n[open_], delta[open_], psi[open_], level[open_], repeated=True)
+        found: NDArray[np.bool_] = power_at >= power
         return found
 
     while open_.any():
@@ -132,8 +133,9 @@ def examples_needed(
         low[open_] = np.where(found, low[open_], middle[open_])
         high[open_] = np.where(found, middle[open_], high[open_])
     needed = np.full(rows[0].size, np.nan)
-    needed[defined] = np.ceil(high * effect[defined] - 1e-9)
-    return needed[back].reshape(shape)
+    needed[defined] = high
+    worth: Floats = needed[back].reshape(shape) * np.asarray(design_effect, dtype=np.float64)
+    return np.ceil(worth - 1e-9)
 
 
 # Ruling a loss out: the gate passes a row where Tango's lower limit is above −margin.
@@ -315,8 +317,14 @@ def _distinct_rows(*columns: ArrayLike) -> tuple[Floats, NDArray[np.intp], tuple
     return rows, back.ravel(), full[0].shape
 
 
-def _power(n: Floats, delta: Floats, discordance: Floats, alpha: Floats) -> Floats:
-    """Chance that mid-p McNemar is significant at alpha on the harmful side."""
+def _power(
+    n: Floats, delta: Floats, discordance: Floats, alpha: Floats, *, repeated: bool = False
+) -> Floats:
+    """Chance that mid-p McNemar is significant at alpha on the harmful side.
+
+    With `repeated` the same shifts are asked for at other n: the tails, which do not depend on n,
+    are kept.
+    """
     psi = np.maximum(discordance, delta)
     power = np.zeros(n.size)
     large = n * psi > _NORMAL_ABOVE
@@ -332,22 +340,39 @@ def _power(n: Floats, delta: Floats, discordance: Floats, alpha: Floats) -> Floa
     if small.size == 0:
         return power
     below = 1 << int((first + width).max()).bit_length()
-    levels, code = np.unique(alpha[small], return_inverse=True)
-    critical = np.stack([_critical(float(level), below) for level in levels])
     share = np.minimum((psi + delta) / (2 * psi), 1.0)
+    tests, code = np.unique([alpha[small], share[small] if repeated else alpha[small]], axis=1,
+                            return_inverse=True)  # fmt: skip
+    code = code.reshape(-1)
+    kept = np.stack([
+        _tails(level, lost, below) if repeated else _critical(level, below)
+        for level, lost in tests.T.tolist()
+    ])  # fmt: skip
     cuts = np.flatnonzero(np.diff(np.cumsum(width) // _CELLS)) + 1
     for part in np.split(np.arange(width.size), cuts):
         row = np.repeat(small[part], width[part])
         starts = np.cumsum(width[part]) - width[part]
         m = np.repeat(first[part] - starts, width[part]) + np.arange(row.size, dtype=np.float64)
-        most = critical[np.repeat(code[part], width[part]), m.astype(np.intp)]
-        # At most `most` gained among m pairs is significant: a binomial tail.
-        some = most >= 0
-        chance = np.zeros(m.size)
-        chance[some] = betainc(m[some] - most[some], most[some] + 1, share[row[some]])
+        chance = kept[np.repeat(code[part], width[part]), m.astype(np.intp)]
+        if not repeated:
+            chance = _tail(m, chance, share[row])
         weight = _binomial(m, n[row], psi[row])
         power[small[part]] = np.add.reduceat(weight * chance, starts)
     return power
+
+
+def _tail(m: Floats, most: Floats, share: Floats) -> Floats:
+    """Chance that at most `most` of m discordant pairs are gained; 0 where it is −1."""
+    some = most >= 0
+    chance = np.zeros(m.size)
+    chance[some] = betainc(m[some] - most[some], most[some] + 1, share[some])
+    return chance
+
+
+@lru_cache(maxsize=64)
+def _tails(alpha: float, share: float, below: int) -> Floats:
+    """For m = 0 … below − 1 discordant pairs the chance of a significant result."""
+    return _tail(np.arange(below, dtype=np.float64), _critical(alpha, below), np.full(below, share))
 
 
 @lru_cache(maxsize=256)

@@ -368,9 +368,10 @@ def mean_over_present(values: Floats, counts: Counts) -> Floats:
     >>> float(mean_over_present(np.array([0.4, np.nan, 0.1]), counts))  # "b" has, and no value
     nan
     """
-    present = counts.label > 0
-    total = np.where(present, values, 0.0).sum(axis=-1)
-    return ratio(total, present.sum(axis=-1))
+    present, number = counts.present, counts.n_present
+    if (number < present.shape[-1]).any():
+        values = np.where(present, values, 0.0)
+    return ratio(values.sum(axis=-1), number)
 
 
 def of_positive_or_mean(values: Floats, counts: Counts) -> Floats:

@@ -6,6 +6,7 @@ options) and its text in `figures.toml`, whose order is the order of the report.
 
 from __future__ import annotations
 
+import importlib
 import tomllib
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -23,6 +24,16 @@ if TYPE_CHECKING:
     from fairweight.auditing.result import AuditResult
 
 TEXTS = Path(__file__).with_name("figures.toml")
+# By what ids begin with, the modules that draw them, loaded when one is asked for: the page of an
+# audit without explanations needs half of them.
+CATALOGUES = {
+    "FW": ("own",),
+    "HK": ("characterising_bias",),
+    "PA": ("prune_responsibly", "individuals"),
+    "SG": ("resource_efficient",),
+    "SS": ("simon_says",),
+    "IO": ("pruned_vision_bias",),
+}
 
 Name: TypeAlias = str | None  # of a task; none where nobody asked for one
 Drawn: TypeAlias = Spec | Absent
@@ -74,6 +85,8 @@ def figure(
     """
 
     def add(function: Draw) -> Draw:
+        if id in texts():
+            load_catalogue(id)  # which may be the one that is loading
         if title is not None and caption is not None:
             entry = Figure(id, function, title, caption)
         elif id in texts():
@@ -109,16 +122,38 @@ def alt(**facts: object) -> Facts:
     return Facts(facts)
 
 
-def figures() -> tuple[Figure, ...]:
-    """Every registered figure, in the order in which a report shows them."""
+def load_catalogue(id: str) -> None:
+    """Import the modules that register a figure; all of them for an id of nobody's."""
+    every = [name for names in CATALOGUES.values() for name in names]
+    for name in CATALOGUES.get(id.partition("-")[0], every):
+        importlib.import_module(f"fairweight.report.figures.{name}")
+
+
+def figures(*, explains: bool | None = None) -> tuple[Figure, ...]:
+    """Every registered figure, in the order in which a report shows them.
+
+    With `explains` those that stand in the section about examples, or those that do not.
+    """
+    ours = [
+        id
+        for id, text in texts().items()
+        if explains is None or text.get("explains", False) == explains
+    ]
+    for id in ours:
+        load_catalogue(id)
     others = [entry for entry in FIGURES.values() if entry.id not in texts()]
-    return (*(FIGURES[id] for id in texts()), *others)
+    return (
+        *(FIGURES[id] for id in ours),
+        *(entry for entry in others if explains is None or entry.explains == explains),
+    )
 
 
 def draw(
     id: str, result: AuditResult, variant: str | None = None, task: str | None = None
 ) -> Drawing:
     """Draw one figure of one variant (the first by default)."""
+    if id not in FIGURES:
+        load_catalogue(id)
     entry = FIGURES[id]
     # The tables of a choice may be of a baseline alone.
     alone = variant is None and not result.variants

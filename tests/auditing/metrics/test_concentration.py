@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from fairweight.auditing.intervals.concentration import share_of_top
+from fairweight.auditing.metrics.harm import share_of_top
 from fairweight.errors import InputError
 
 

@@ -11,8 +11,8 @@ import pytest
 
 import fairweight as fw
 from fairweight.auditing.compare.estimate import members_of
-from fairweight.auditing.metrics.outcomes import OUTCOMES
 from fairweight.auditing.gate.endpoints import demands
+from fairweight.auditing.metrics.outcomes import OUTCOMES
 from fairweight.auditing.metrics.registry import metric, metrics
 from fairweight.auditing.result import BOUND_COLUMNS, BOUNDED, DIVISORS, GATE_ALPHA
 from fairweight.errors import InputError

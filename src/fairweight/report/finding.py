@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeVar
 
 from fairweight.auditing.metrics import confirmatory
@@ -124,7 +125,8 @@ class ScopeFinding:
     """Everything that one scope says about one variant.
 
     `shifts` and `excesses` hold every row of the confirmatory families that has limits (none of
-    missing values), those of intersections behind, and the larger first.
+    missing values), those of intersections behind, and the larger first. Who loses, gains and pays
+    is found once: sentences ask for it again and again, of up to thousands of groups.
     """
 
     variant: str
@@ -142,17 +144,17 @@ class ScopeFinding:
         change = self.overall
         return change is not None and missing(change.shift) and not missing(change.compressed)
 
-    @property
+    @cached_property
     def loses(self) -> tuple[Change, ...]:
         """Whose simultaneous limits lie below 0."""
         return tuple(payer for payer in self.shifts if payer.is_loss)
 
-    @property
+    @cached_property
     def gains(self) -> tuple[Change, ...]:
         """Whose simultaneous limits lie above 0."""
         return tuple(payer for payer in self.shifts if payer.is_gain)
 
-    @property
+    @cached_property
     def pays_more(self) -> tuple[Change, ...]:
         """Who loses, and loses more than all others in its column, after correction.
 
@@ -163,7 +165,7 @@ class ScopeFinding:
             p for p in self.excesses if p.p <= self.alpha and p.gain < 0 and p.key in falls
         )
 
-    @property
+    @cached_property
     def gained_less(self) -> tuple[Change, ...]:
         """Who gained, or stayed as it was, and is shown to fall behind the rest all the same."""
         falls = {payer.key for payer in self.shifts if payer.gain < 0}
@@ -172,7 +174,7 @@ class ScopeFinding:
             p for p in self.excesses if p.p <= self.alpha and p.gain < 0 and p.key in stays
         )
 
-    @property
+    @cached_property
     def most(self) -> Change | None:
         """Who loses most: the largest shown loss among those shown to lose more than the rest."""
         paying = {payer.key for payer in self.pays_more}

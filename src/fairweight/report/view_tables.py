@@ -311,20 +311,24 @@ def _plain(row: dict[str, Any], key: str) -> Cell:
 # Tables of the finding: who loses, who loses more than the rest, who has too few examples.
 
 
-def finding_tables(finding: Finding, link: Link | None = None) -> dict[str, ShownTable]:
+def finding_tables(
+    finding: Finding, link: Link | None = None, most: int = LIMIT
+) -> dict[str, ShownTable]:
     """Who loses more than the rest, who loses, who has too few examples, who was not tested.
 
     Parameters
     ----------
     link
         Where the name of a class or group leads.
+    most
+        Rows of a table.
     """
     several = len(finding.families) > 1
     strong = f" Strong: p of at most {finding.alpha:g}." if several else ""
-    more = _losses(finding, "pays more", f"{IN_FAMILY} {CHURN}{strong}", link)
+    more = _losses(finding, "pays more", f"{IN_FAMILY} {CHURN}{strong}", link, most)
     corrected = " p-values are not corrected." if finding.correction == "none" else ""
     strong = " Strong: limits below 0." if several else ""
-    loses = _losses(finding, "loses", f"{IN_FAMILY}{corrected}{strong}", link)
+    loses = _losses(finding, "loses", f"{IN_FAMILY}{corrected}{strong}", link, most)
     tables = {"pays-more": more, "loses": loses, "columns": _columns(finding)}
     blind, small = finding.blind, finding.small
     if blind:
@@ -338,7 +342,7 @@ def finding_tables(finding: Finding, link: Link | None = None) -> dict[str, Show
                 replace(size_cell(b.detectable), why=never if missing(b.detectable) else None),
                 Cell(count(b.n_needed), finite(b.n_needed)),
             )
-            for b in blind[:LIMIT]
+            for b in blind[:most]
         )
         headings = (
             "who",
@@ -350,7 +354,7 @@ def finding_tables(finding: Finding, link: Link | None = None) -> dict[str, Show
         cut = cut_of(len(rows), len(blind), "tables/power.parquet", "with the smallest n")
         tables["unseen"] = ShownTable("Too few examples", headings, rows, len(blind), cut)
     if small:
-        rows = tuple((_who(s), Cell(count(s.n), s.n), name_cell(s.reason)) for s in small[:LIMIT])
+        rows = tuple((_who(s), Cell(count(s.n), s.n), name_cell(s.reason)) for s in small[:most])
         cut = cut_of(len(rows), len(small), RESULTS, "that come first")
         tables["small"] = ShownTable("Not tested", ("who", "n", "why"), rows, len(small), cut)
     return {key: table for key, table in tables.items() if table is not None}
@@ -402,7 +406,7 @@ def _columns(finding: Finding) -> ShownTable | None:
 
 
 def _losses(
-    finding: Finding, what: Literal["loses", "pays more"], note: str, link: Link | None
+    finding: Finding, what: Literal["loses", "pays more"], note: str, link: Link | None, most: int
 ) -> ShownTable | None:
     """Who loses, or loses more than the rest, in every scope in which it can be told.
 
@@ -424,7 +428,7 @@ def _losses(
     floors = loses and any(not missing(change.noise_floor) for change in changes)
     dash = Cell(NOTHING, None, "cannot be estimated in this scope")
     rows = []
-    for change in changes[:LIMIT]:
+    for change in changes[:most]:
         cells = [
             _who(change, link),
             *([name_cell(change.task)] if tasks else []),

@@ -11,9 +11,12 @@ import pytest
 
 import fairweight as fw
 from fairweight.auditing.compare.estimate import members_of
+from fairweight.auditing.gate.endpoints import demands
 from fairweight.auditing.metrics.outcomes import OUTCOMES
-from fairweight.auditing.metrics.registry import metrics
+from fairweight.auditing.metrics.registry import metric, metrics
 from fairweight.auditing.result import BOUND_COLUMNS, BOUNDED, DIVISORS, GATE_ALPHA
+from fairweight.errors import InputError
+from fairweight.specs.policy import read_policy
 
 from ..strategies import row
 from .made_populations import Population, audit, audit_with_seeds, population
@@ -102,9 +105,38 @@ def test_the_first_limits_are_the_90_percent_interval(which: Any) -> None:
         checked |= {(quantity, name) for name in mine[limited].reset_index()["metric"]}
     for name in ("accuracy", "recall", "fpr", "precision", "kappa", "group_gap", "class_gap"):
         assert {("shift", name), ("value", name)} <= checked
-    for name in ("flips", "harmful_flips", "normalized_error_change"):
+    for name in ("flips", "harmful_flips"):
         assert ("value", name) in checked
         assert ("shift", name) not in checked
+
+
+def accepted(name: str, by: str, criterion: str) -> bool:
+    """Whether a policy may demand it, with the first limit that its range allows."""
+    for limit in (0.02, 0.5, 1.5):
+        try:
+            demands(read_policy({"rule": [{"metric": name, "by": by, criterion: limit}]}))
+        except InputError as error:
+            if "must lie between" not in str(error):
+                return False
+        else:
+            return True
+    return False
+
+
+def test_limits_are_held_of_what_a_policy_may_demand_and_of_nothing_else() -> None:
+    bounds = pair()[0].result.bounds
+    held = set(zip(bounds["metric"], bounds["quantity"], strict=True))
+    assert ("disparate_impact", "value") in held
+    assert ("accuracy", "shift") in held
+    assert all(quantity in metric(name).gated for name, quantity in held)
+    for entry in metrics():
+        asked = {
+            "value" if criterion != "margin" or entry.is_change else "shift"
+            for criterion in ("margin", "min", "max")
+            if accepted(entry.name, entry.by[0], criterion)
+        }
+        assert asked <= entry.gated, entry.name
+        assert not entry.gated or asked, entry.name
 
 
 @both

@@ -457,13 +457,7 @@ def test_calibration_errors_have_no_limits_and_stand_beside_a_calibrated_model()
         assert rows[limits].isna().all(axis=None)
         assert (rows["status"] == "ok").all()
         assert rows[["baseline", "compressed", "shift"]].notna().all(axis=None)
-        bounds = made.result.bounds
-        mine = bounds[bounds["metric"] == metric]
-        assert len(mine) == 6
-        assert mine["low_1"].isna().all()
-        assert (
-            mine["status"].eq("not_estimable: none: biased upwards; see calibration_error_sq").all()
-        )
+        assert metric not in set(made.result.bounds["metric"])  # a policy cannot name it
         table = made.reliability[made.reliability["definition"] == metric]
         for _, found in rows.iterrows():
             group = "" if missing(found["group"]) else found["group"]

@@ -138,15 +138,16 @@ class _Asked:
         # those between, so that a gate fails later, never sooner.
         many = family.sums is not None and len(family.n) > MANY_ROWS
         divisors: Sequence[int] = FEW_DIVISORS if many else DIVISORS
-        if scope != "model" or slots.kind == "group*class":
+        if scope != "model" or slots.kind == "group*class" or not metric.gated:
             divisors = ()
         gate = np.array([2 * GATE_ALPHA / j for j in divisors])
         none = np.zeros(0)
-        levels = {"change": np.array([*both[:2], *gate])}
+        # Where there is no shift to judge, the change is the value.
+        shifts = family.shift is not None and bool(np.isfinite(family.shift.value).any())
+        wanted = ("shift" if shifts else "value") in metric.gated
+        levels = {"change": np.array([*both[:2], *(gate if wanted else none)])}
         if family.shift is not None and family.baseline is not None:
-            # Limits of the value for the gate, where there is a shift to judge at all.
-            judged = bool(np.isfinite(family.shift.value).any())
-            levels |= {"baseline": none, "compressed": gate if judged else none}
+            levels |= {"baseline": none, "compressed": gate if shifts else none}
         if family.excess is not None:
             levels["excess"] = none if family.sums is None else np.array(both[2:])
         use = np.searchsorted(divisors, DIVISORS) if divisors else np.zeros(0, dtype=np.intp)
@@ -223,17 +224,21 @@ def _bounds(c: Comparison, asked: _Asked, change: Limits, ends: Mapping[str, End
         return made
 
     if family.shift is None or not np.isfinite(family.shift.value).any():
-        return {"bounds_value": columns(change)}
-    made: Block = {"bounds_shift": columns(change)}
+        return {"bounds_value": columns(change)} if "value" in family.metric.gated else {}
+    made: Block = {}
     value = ends["compressed"].corrected
     if value is not None:
         made["bounds_value"] = columns(value)
-    if family.gate_status is not None:
-        made["bound_status"] = np.full(len(family.n), family.gate_status, dtype=object)
     few = few_changes(asked.state)
     if few.any():
         # The shift may have no limits where few predictions changed; the value has its own.
         made["value_known"] = few & np.isfinite(made["bounds_value"][:, 0, 0])
+    if "shift" not in family.metric.gated:
+        return made
+    made["bounds_shift"] = columns(change)
+    if family.gate_status is not None:
+        made["bound_status"] = np.full(len(family.n), family.gate_status, dtype=object)
+    if few.any():
         asked_for = few & np.isfinite(family.shift.value)
         bounds = harmful_bounds(c, family.metric, family.slots.kind, asked_for)
         if bounds is not None:

@@ -70,23 +70,54 @@ MOST_BINS_AND_SLICES = 200_000  # rank bins × slices × problems of one statist
 
 
 @dataclass(frozen=True)
+class Added:
+    """What one example of each cell adds to sums: entries of (row of the sums, cell, value)."""
+
+    c: Comparison
+    rows: NDArray[np.int64]
+    cells: NDArray[np.intp]
+    values: Floats
+    size: int
+
+    @property
+    def weighted(self) -> Floats:
+        weight = self.c.cube.weight
+        return self.values if weight is None else self.values * weight[self.cells]
+
+    def matrix(self) -> csr_array:
+        """(sums, items): items are cells of single examples, or units with all their examples."""
+        cube, weight = self.c.cube, self.weighted
+        if cube.unit is None:
+            shape = (self.size, cube.n_cells)
+            return coo_array((weight, (self.rows, self.cells)), shape=shape).tocsr()
+        counted = weight * cube.count[self.cells]
+        shape = (self.size, len(cube.unit_names))
+        return coo_array((counted, (self.rows, cube.unit[self.cells])), shape=shape).tocsr()
+
+    def observed(self) -> Floats:
+        """The sums of the data, (sums, 1)."""
+        counted = self.weighted * self.c.cube.count[self.cells]
+        return sums(self.rows, counted, self.size)[:, None]
+
+
+@dataclass(frozen=True)
 class Statistic:
     """One metric in the slices of one or more groupings.
 
-    `matrix` holds for a member what one example of each cell adds to the sums, (sums, cells);
-    `finish` makes the metric of the sums, (sums, R), and of the weight in every joint slice: one
-    table (slices, R) for each of `places`. `exact` is the metric of the data, (members, slices),
-    where binning made it inexact. `gaps` are for a member, per table, what each cell's value is
-    beyond that of its slice (to first order); `moved` the cells on which the sides differ.
+    `added` says for a member what one example of each cell adds to the sums; `finish` makes the
+    metric of the sums, (sums, R), and of the weight in every joint slice: one table (slices, R)
+    for each of `places`. `exact` is the metric of the data, (members, slices), where binning made
+    it inexact. `gaps` are for a member and a table what each cell's value is beyond that of its
+    slice (to first order); `moved` the cells on which the sides differ.
     """
 
     metric: str
     places: tuple[tuple[str, Grouping], ...]  # kind of rows, and the grouping of these
     members: int
-    matrix: Callable[[int], csr_array]
+    added: Callable[[int], Added]
     finish: Callable[[Floats, Floats], list[Floats]]
     exact: Floats | None = None
-    gaps: Callable[[int], list[Floats]] | None = None
+    gaps: Callable[[int, int], Floats] | None = None
     moved: NDArray[np.bool_] | None = None
 
     @property
@@ -95,8 +126,8 @@ class Statistic:
 
     @cached_property
     def matrices(self) -> list[csr_array]:
-        """`matrix` of every member."""
-        return [self.matrix(m) for m in range(self.members)]
+        """What `added` says of every member, (sums, items) each."""
+        return [self.added(m).matrix() for m in range(self.members)]
 
 
 def calibration(
@@ -111,9 +142,9 @@ def mean_of(c: Comparison, name: str, value: Floats) -> Statistic:
     """The mean of a value per cell and member, of either sign."""
     made = _sums_in_bins(c, name, value, np.zeros(value.shape, dtype=np.intp), 1, signed=True)
 
-    def gaps(member: int) -> list[Floats]:
-        own = value[:, member]
-        return [own - _mean_in(c, g, own)[g.code] for _, g in made.places]
+    def gaps(member: int, table: int) -> Floats:
+        own, grouping = value[:, member], made.places[table][1]
+        return own - _mean_in(c, grouping, own)[grouping.code]
 
     return replace(made, gaps=gaps, moved=_moved(c, value))
 
@@ -138,16 +169,16 @@ def squared_calibration(
         size = len(grouping.levels) * n_bins
         return leave_one_out_gaps(residual, key, size, weight, c.cube.count.astype(float))
 
-    def gaps(member: int) -> list[Floats]:
+    def gaps(member: int, table: int) -> Floats:
         h = products(member)
-        return [2 * (h - _mean_in(c, grouping, h)[level])]
+        return 2 * (h - _mean_in(c, grouping, h)[level])
 
-    def matrix(member: int) -> csr_array:
+    def added(member: int) -> Added:
         h = products(member)
         values = 2 * h - _mean_in(c, grouping, h)[level]  # their mean is the value of the data
         rows = np.concatenate([level, len(grouping.levels) + level])
         both = np.concatenate([values, np.ones(len(values))])
-        return _sparse(c, rows, np.tile(cells, 2), both, 2 * len(grouping.levels))
+        return Added(c, rows, np.tile(cells, 2), both, 2 * len(grouping.levels))
 
     def finish(total: Floats, size: Floats) -> list[Floats]:
         value, own_size = np.split(total, 2)
@@ -156,7 +187,7 @@ def squared_calibration(
     changed = _moved(c, score) | _moved(c, outcome)
     places = ((kind, grouping),)
     members = len(c.cube.members)
-    return Statistic(name, places, members, matrix, finish, gaps=gaps, moved=changed)
+    return Statistic(name, places, members, added, finish, gaps=gaps, moved=changed)
 
 
 def _moved(c: Comparison, value: Floats) -> NDArray[np.bool_]:
@@ -187,9 +218,9 @@ def _sums_in_bins(
     joint, slices = joint_slices([g for _, g in places])
     cells = np.arange(c.cube.n_cells)
 
-    def matrix(member: int) -> csr_array:
+    def added(member: int) -> Added:
         rows = joint * n_bins + bins[:, member]
-        return _sparse(c, rows, cells, value[:, member], len(slices) * n_bins)
+        return Added(c, rows, cells, value[:, member], len(slices) * n_bins)
 
     everyone = np.arange(len(slices))
     adders = [  # (levels, joint slices): which slices a level consists of
@@ -204,20 +235,20 @@ def _sums_in_bins(
         by_slice = total.reshape(len(slices), n_bins * draws)
         found = []
         for adder in adders:
-            added = adder @ by_slice
-            gaps = added if signed else np.abs(added)
+            gaps = adder @ by_slice
+            gaps = gaps if signed else np.abs(gaps)
             gaps = gaps.reshape(adder.shape[0], n_bins, draws).sum(axis=1)
             found.append(ratio(gaps, adder @ size))
         return found
 
-    return Statistic(name, places, value.shape[1], matrix, finish)
+    return Statistic(name, places, value.shape[1], added, finish)
 
 
 def slice_sizes(c: Comparison) -> csr_array:
     """(joint slices, items): the weight of every item in each slice."""
     joint, slices = joint_slices([g for kind in KINDS for g in groupings_of(c, kind)])
     cells = np.arange(c.cube.n_cells)
-    return _sparse(c, joint, cells, np.ones(len(cells)), len(slices))
+    return Added(c, joint, cells, np.ones(len(cells)), len(slices)).matrix()
 
 
 def ranking(
@@ -245,21 +276,18 @@ def ranking(
     cells = np.arange(c.cube.n_cells)
     block = slices * n_bins
 
-    def matrix(member: int) -> csr_array:
+    def added(member: int) -> Added:
         rows = [
             (2 * k + outcome[:, member].astype(np.int64)) * block + code * n_bins + bins[:, member]
             for k, ((_, outcome), bins) in enumerate(zip(problems, binned, strict=True))
         ]
         everyone = np.tile(cells, n_problems)
-        return _sparse(
-            c, np.concatenate(rows), everyone, np.ones(len(everyone)), 2 * n_problems * block
-        )
+        size = 2 * n_problems * block
+        return Added(c, np.concatenate(rows), everyone, np.ones(len(everyone)), size)
 
-    def gaps(member: int) -> list[Floats]:
+    def gaps(member: int, table: int) -> Floats:
         """How far an example's share of pairs won lies from the AUC, in units of its slice."""
-        counts = (matrix(member) @ _multiplicity(c).astype(np.float64)).reshape(
-            n_problems, 2, slices, n_bins
-        )
+        counts = added(member).observed().reshape(n_problems, 2, slices, n_bins)
         found = np.zeros(c.cube.n_cells)
         for k, ((_, outcome), bins) in enumerate(zip(problems, binned, strict=True)):
             negative, positive = counts[k]
@@ -274,7 +302,7 @@ def ranking(
                 (ratio(above[at], p[code]) - value) * ratio(n + p, n)[code],
             )
             found += won / n_problems
-        return [np.nan_to_num(found)]
+        return np.nan_to_num(found)
 
     def finish(total: Floats, size: Floats) -> list[Floats]:
         counts = total.reshape(n_problems, 2, slices, n_bins, -1)
@@ -293,23 +321,7 @@ def ranking(
         ]
         exact = np.stack([np.mean([auc(x, weight)[0] for x in own], axis=0) for own in columns])
     changed = np.any([_moved(c, score) for score, _ in problems], axis=0)
-    return Statistic(name, places, members, matrix, finish, exact, gaps, changed)
-
-
-def _sparse(
-    c: Comparison,
-    rows: NDArray[np.int64],
-    cells: NDArray[np.intp],
-    values: Floats,
-    size: int,
-) -> csr_array:
-    """(sums, items): items are cells of single examples, or units with all their examples."""
-    weight = values if c.cube.weight is None else values * c.cube.weight[cells]
-    if c.cube.unit is None:
-        return coo_array((weight, (rows, cells)), shape=(size, c.cube.n_cells)).tocsr()
-    counted = weight * c.cube.count[cells]
-    shape = (size, len(c.cube.unit_names))
-    return coo_array((counted, (rows, c.cube.unit[cells])), shape=shape).tocsr()
+    return Statistic(name, places, members, added, finish, exact, gaps, changed)
 
 
 def _multiplicity(c: Comparison) -> NDArray[np.int64]:
@@ -355,7 +367,8 @@ def _undrawn(
     once, k = _multiplicity(c).astype(np.float64)[:, None], c.n_baseline
     size = slice_sizes(c) @ once if statistics else once
     for statistic in statistics:
-        each = [statistic.finish(matrix @ once, size) for matrix in statistic.matrices]
+        sums_of = (statistic.added(m).observed() for m in range(statistic.members))
+        each = [statistic.finish(total, size) for total in sums_of]
         for i, (kind, _) in enumerate(statistic.places):
             values = np.stack([tables[i][:, 0] for tables in each])[None]
             members = PerMember(values[:, :k], values[:, k:])
@@ -390,7 +403,7 @@ def _influence(
     if statistic.gaps is None:
         return None, None
     grouping = statistic.places[table][1]
-    gap = np.stack([statistic.gaps(m)[table] for m in range(statistic.members)], axis=1)
+    gap = np.stack([statistic.gaps(m, table) for m in range(statistic.members)], axis=1)
     influence = Influence.of(c, grouping.code.astype(np.int64), len(grouping.levels), gap)
     if statistic.moved is None:
         return influence, None

@@ -293,8 +293,8 @@ class SignRows:
         self.both = np.where(rows.others > 0, _inverse(rows.weight), 0.0) + self.inverse
         variance = units.variance[rows.pair_unit]
         own = self.change - self.shift[rows.pair_row] * rows.size
-        self.shift_scale = _inverse_root(sums(rows.pair_row, variance * own**2, rows.n_rows))
-        self.loss_scale = _inverse_root(sums(rows.pair_row, variance * self.change**2, rows.n_rows))
+        own_squares = sums(rows.pair_row, variance * own**2, rows.n_rows)
+        change_squares = sums(rows.pair_row, variance * self.change**2, rows.n_rows)
         # Σ u² of every row's excess, scores centred at the shift of all. In double precision:
         # squares of weights may exceed what single precision holds.
         own = self.change - self.overall * rows.size
@@ -303,7 +303,11 @@ class SignRows:
         outside = -self.inverse[rows.pair_row] * all_units[rows.pair_unit]
         crossed = sums(rows.pair_row, variance * inside * (inside + 2 * outside), rows.n_rows)
         outer = self.inverse**2 * float((units.variance * all_units**2).sum())
-        self.excess_scale = _inverse_root(crossed + outer)
+        # (rows, 1) each; 0 of rows outside the family, so that none of them is the largest.
+        self.loss_scale, self.shift_scale, self.excess_scale = (
+            np.where(self.inside, _inverse_root(squares), 0.0)[:, None]
+            for squares in (change_squares, own_squares, crossed + outer)
+        )
         self.within = None if classes is None else Within(self, classes)
         columns, nothing = len(rows.starts), np.full(rows.n_rows, np.nan)
         self.draws = FamilyDraws(
@@ -324,23 +328,22 @@ class SignRows:
         """Keep the largest deviations of some draws; return those that the lead asks about."""
         rows = self.rows
         self.drawn = self.matrix @ signs
-        inside = self.inside[:, None]
-        loss = np.abs(np.where(inside, self.drawn * self.loss_scale[:, None], 0.0))
-        lead: Floats = loss.max(axis=0, initial=0.0)
+        loss = self.drawn * self.loss_scale
+        lead: Floats = np.maximum(loss.max(axis=0, initial=0.0), -loss.min(axis=0, initial=0.0))
         own = self.drawn - self.shift[:, None].astype(np.float32) * rows.signs
-        own = np.where(inside, own * self.shift_scale[:, None], 0.0)
-        self.draws.shift[place] = np.abs(own).max(axis=0, initial=0.0)
-        self.draws.harm[place] = own.max(axis=0, initial=0.0)
+        own = own * self.shift_scale
+        harm = self.draws.harm[place] = own.max(axis=0, initial=0.0)
+        self.draws.shift[place] = np.maximum(harm, -own.min(axis=0, initial=0.0))
         if self.kind == "overall":
             return lead
         deviation = self.drawn - np.float32(self.overall) * rows.signs
         everyone = self.everyone @ signs - np.float32(self.overall) * rows.signs_all
         self.numerator = self.both[:, None] * deviation - self.inverse[:, None] * everyone
-        excess = np.abs(np.where(inside, self.numerator * self.excess_scale[:, None], 0.0))
+        excess = np.abs(self.numerator * self.excess_scale)
         by_column = np.maximum.reduceat(excess, rows.starts, axis=0)
         self.draws.excess[place] = by_column.T
         if self.within is not None:
-            found = np.where(inside, self.within.draw(signs, rng), 0.0)
+            found = np.where(self.inside[:, None], self.within.draw(signs, rng), 0.0)
             self.draws.within[place] = np.maximum.reduceat(np.abs(found), rows.starts, axis=0).T
         lead = np.maximum(lead, by_column.max(axis=0, initial=0.0))
         return lead

@@ -119,9 +119,9 @@ def _direction(name: str, metric: Metric, criterion: Criterion) -> int:
             f"{name}: recovery is a share of the baseline's {' or '.join(fit)}, not of "
             f"{metric.name}; use one of them, or a margin."
         )
-    ratio = metric.better == "one" and metric.high <= 1  # its best value is its largest
-    directed = metric.directed and metric.better in ("higher", "lower")
-    if metric.relative or not (directed or (ratio and criterion == "min")):
+    ratio = metric.is_ratio
+    of_shift = criterion in ("margin", "recovery") and not metric.is_change
+    if ("shift" if of_shift else "value") not in metric.gated or (ratio and criterion != "min"):
         why = (
             "is relative to a baseline that may be near 0"
             if metric.relative

@@ -320,6 +320,23 @@ class Metric:
         """Whether it is computed from scores or ranks, not from predictions."""
         return self.kind == "score" or bool(self.needs & {"score", "label_rank"})
 
+    @property
+    def is_ratio(self) -> bool:
+        """Whether its best value is its largest, 1: it has a floor, and no margin."""
+        return self.better == "one" and self.high <= 1
+
+    @property
+    def gated(self) -> frozenset[str]:
+        """Of what a policy may demand something: its `shift`, its `value`, both or neither.
+
+        Limits for the gate are made and stored of these alone.
+        """
+        if self.relative or self.no_limits is not None:
+            return frozenset()
+        if self.directed and self.better in ("higher", "lower"):
+            return frozenset({"value"} if self.is_change else {"shift", "value"})
+        return frozenset({"value"} if self.is_ratio else ())
+
 
 METRICS: Registry[Metric] = Registry("metric", group=ENTRY_POINTS)
 metric = METRICS.__getitem__

@@ -450,12 +450,12 @@ def expected_ece_if_calibrated(
     times = np.ones(len(score), dtype=np.int64) if counts is None else counts[binned.order]
     shape = (n_draws, len(score))
     # One coin per row is a comparison, ten times cheaper than a general binomial.
-    outcomes = (
-        (rng.random(shape) < score).astype(np.float64)
-        if (times == 1).all()
-        else rng.binomial(times, score, size=shape)
-    )
-    gaps = np.abs(binned.sums(times * score - outcomes)).sum(axis=-1)
+    if (times == 1).all():
+        apart = rng.random(shape)
+        np.subtract(score, apart < score, out=apart)
+    else:
+        apart = times * score - rng.binomial(times, score, size=shape)
+    gaps = np.abs(binned.sums(apart)).sum(axis=-1)
     total = binned.sums(times[None, :].astype(np.float64)).sum(axis=-1)
     mean: Floats = ratio(gaps, total).mean(axis=0)
     return mean

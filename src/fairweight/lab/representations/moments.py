@@ -14,6 +14,7 @@ from torch import Tensor
 from fairweight.errors import InputError
 
 AT_ONCE = 16  # locations: neighbours in memory, so that maps are read once and not strewn
+SAMPLES = 2_048  # at a time, so that what is made of them stays in the processor's cache
 SHIFT_FROM = 256  # samples whose mean is near enough to the mean of all
 MOST_BYTES = 4 * 2**30
 # A feature's variance relative to its squared mean below which it is rounding of a constant.
@@ -73,12 +74,15 @@ class RunningMoments:
         for start in range(0, len(x), AT_ONCE):
             # Products of values near 0 lose no digits when the means are taken off at the end.
             places = slice(start, start + AT_ONCE)
-            left, right = self._shifted_x(x, places), self._shifted_y(y, places)
-            self._sum_x[places] += _sum(left)
-            self._sum_y[places] += _sum(right)
-            _add_product(self._xx[places], left, left)
-            _add_product(self._yy[places], right, right)
-            _add_product(self._xy[places], left, right)
+            for first in range(0, x.shape[1], SAMPLES):
+                part = slice(first, first + SAMPLES)
+                left = self._shifted_x(x[:, part], places)
+                right = self._shifted_y(y[:, part], places)
+                self._sum_x[places] += _sum(left)
+                self._sum_y[places] += _sum(right)
+                _add_product(self._xx[places], left, left)
+                _add_product(self._yy[places], right, right)
+                _add_product(self._xy[places], left, right)
 
     def moments(self) -> Moments:
         if not self._samples:

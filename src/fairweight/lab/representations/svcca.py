@@ -303,14 +303,15 @@ def too_few(samples: int, features: tuple[int, int], ridge: float) -> str | None
 
 
 def as_matrix(values: ArrayLike | Tensor, name: str) -> Tensor:
-    """An array or tensor of shape (samples, features), in float64."""
+    """An array or tensor of shape (samples, features), in float64, or float32 as it was."""
     held = as_array(values)
     if held.ndim != 2 or not held.shape[1] or held.dtype.kind not in "fiub":
         raise InputError(
             f"{name} must be numbers of shape (samples, features), and is {held.dtype} of shape "
             f"{held.shape}; flatten or pool it first."
         )
-    return torch.from_numpy(held.astype(np.float64))
+    kind = np.float32 if held.dtype == np.float32 else np.float64
+    return torch.from_numpy(np.require(held, kind, ["C", "W"]))
 
 
 def _summary(correlations: Tensor, number: Tensor, rule: SvccaRule) -> Tensor:

@@ -370,15 +370,14 @@ def accuracy_by_level(result: AuditResult, name: str, task: Name) -> Drawn:
 def subgroup_errors(result: AuditResult, name: str, task: Name) -> Drawn:
     limit = 40
     table: dict[str | None, dict[str, tuple[float, float]]] = {}
-    small: set[str | None] = set()
+    states: dict[str | None, set[str | None]] = {}
     for metric in RATES:
         for by in ("overall", "group"):
             rows = at_task(select(result, name, metric, by), result, task)
             for row in records(rows, ("group", "baseline", "compressed", "status")):
                 who = None if by == "overall" else str(row["group"])
                 table.setdefault(who, {})[metric] = (row["baseline"], row["compressed"])
-                if Status.of(row["status"]).kind == SMALL_GROUP:
-                    small.add(who)
+                states.setdefault(who, set()).add(row["status"])
     groups = [who for who in table if who is not None]
     if not groups:
         return Absent("there are no groups")
@@ -389,6 +388,11 @@ def subgroup_errors(result: AuditResult, name: str, task: Name) -> Drawn:
         sizes.append(-1.0 if missing(base) or missing(after) else abs(after - base))
     kept = largest(groups, sizes, limit)
     rows_shown = ([None] if None in table else []) + kept
+    small = {
+        who
+        for who in rows_shown
+        if any(Status.of(state).kind == SMALL_GROUP for state in states[who])
+    }
     texts = labels([EVERYONE if who is None else who for who in rows_shown])
     absolute: list[Row] = []
     change: list[Row] = []

@@ -19,7 +19,13 @@ from fairweight.report.finding import Finding, find
 from fairweight.report.members import members_of, worded
 from fairweight.report.numbers import written_in
 from fairweight.report.view_model import view
-from fairweight.report.view_tables import ShownTable, finding_tables, number_tables, results_table
+from fairweight.report.view_tables import (
+    LIMIT,
+    ShownTable,
+    finding_tables,
+    number_tables,
+    results_table,
+)
 from fairweight.tables.names import known_group
 from fairweight.web.items import Item, require_own
 from fairweight.web.page import PROBLEMS, OfItem, OfSite, add_page
@@ -89,10 +95,12 @@ def section(
     """What is said, who loses, who loses more, and what is too small (`most` rows of each)."""
     with written_in(finding.unit):
         tables = finding_tables(
-            finding, lambda by, name, task: of_item(key, "level", by=by, name=name, task=task)
+            finding,
+            lambda by, name, task: of_item(key, "level", by=by, name=name, task=task),
+            LIMIT if most is None else most,
         )
     for name, table in tables.items():
-        if most is not None and len(table.rows) > most:
+        if most is not None and table.total > most:
             cut = f"The first {most} of {table.total:,} rows; the variant's own page has the "
             tables[name] = replace(table, rows=table.rows[:most], cut=f"{cut}others.")
     link = of_item(key, "variant", variant=finding.variant)

@@ -162,7 +162,9 @@ def document(out: str | Path = "fairweight-audit") -> dict[str, Any]:
     for name, held in read["tables"].items():
         rows = pq.ParquetFile(Path(out, "tables", f"{name}.parquet")).read().to_pylist()
         assert len(rows) == held["rows"], name
-        read[name] = [{column: _plain(cell) for column, cell in row.items()} for row in rows]
+        read["variants_table" if name == "variants" else name] = [
+            {column: _plain(cell) for column, cell in row.items()} for row in rows
+        ]
     return read
 
 

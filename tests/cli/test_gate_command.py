@@ -33,8 +33,7 @@ metric = "accuracy"
 by = "group"
 margin = 0.02
 """
-pytestmark = pytest.mark.usefixtures("few_metrics", "no_page")
-MORE_METRICS = ("fnr", "worst_group_shift")
+pytestmark = pytest.mark.usefixtures("no_page")
 CODES = {"pass": 0, "fail": 1, "cannot tell": 3}
 
 

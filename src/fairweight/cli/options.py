@@ -335,7 +335,7 @@ def read_scaling(mean: str | None, std: str | None) -> Scaling | None:
             f"--mean {mean} and --std {std} do not fit; give one number per channel, those of "
             "--std above 0."
         )
-    return Scaling(*channels, every_channel=len(channels[0]) == 1)
+    return Scaling(channels[0], channels[1], every_channel=len(channels[0]) == 1)
 
 
 def require(*packages: str, remedy: str) -> None:

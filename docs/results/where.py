@@ -1,6 +1,7 @@
 """Run the grid of where.toml, and write docs/results/where.md from what was measured.
 
     python docs/results/where.py run STORE DATA [--only METHOD] [--budget SECONDS]
+    python docs/results/where.py tensors STORE DATA [--only METHOD]
     python docs/results/where.py peer STORE DATA
     python docs/results/where.py page
 
@@ -83,10 +84,6 @@ def run(store: Path, data: Path, only: str | None, budget: float | None) -> None
             audit = audited_units(made, groups=groups)
             audit.save(store / f"audit-{network['name']}-{called}", overwrite=True)
             found = described(audit, made)
-            if len(made.alone) == len(made.units):
-                found["tensor_error"] = tensor_claim(
-                    model, method, judged, prepared.train, network, made, found["worst"]["group"]
-                )
             found["sensitivity_cpu_seconds"] = round(time.process_time() - begun)
             found["alone"] = len(made.alone)
             remember([network["name"], called], found)
@@ -214,40 +211,72 @@ def groups_differ(
             "answer": answer}  # fmt: skip
 
 
-def tensor_claim(
-    model: Path, method: Mapping[str, Any], judged: Any, train: Any, network: Mapping[str, Any],
-    made: Any, worst: str,
-) -> dict[str, Any]:  # fmt: skip
-    """ONNX Runtime's signal-to-noise ratio of a unit's weights beside its harm when alone."""
+def tensors(store: Path, data: Path, only: str | None) -> None:
+    """ONNX Runtime's signal-to-noise ratio of a unit's weights beside its harm when alone.
+
+    On the examples that mixed precision is chosen on, of which there are fewer.
+    """
     from onnx import numpy_helper
     from onnxruntime.quantization import qdq_loss_debug as debug
 
+    import fairweight as fw
+    from fairweight.lab.artifacts import load
     from fairweight.lab.onnx_models import read_onnx, write_onnx
+    from fairweight.lab.partition import prepare
     from fairweight.lab.unit_predictions import JudgedExamples, opened_network, unit_predictors
+    from fairweight.specs.data import Data
+    from fairweight.specs.toml import as_spec
+
+    for network in grid()["network"]:
+        model = store / network["model"]
+        known = [one for one in network["methods"] if only in (None, variant_of(one))]
+        if not model.is_dir() or not known:
+            continue
+        prepared = prepare(as_spec(Data, load(model)[1].data, "The data", "name"), data)
+        part = prepared.part(network["chosen_on"])
+        for method in known:
+            made = fw.lab.sensitivity(
+                model, method, part, calibration=prepared.train, unit=network["unit"],
+                task=network.get("task"), store=store / "units", latency=False, announce=print,
+            )  # fmt: skip
+            few = JudgedExamples.of(part.select(np.arange(8)), task=network.get("task"))
+            with opened_network(model, few.batches[0].inputs) as opened:
+                (predictor,) = unit_predictors(
+                    opened, method, [few], calibration=prepared.train, level=network["unit"],
+                    store=None,
+                )  # fmt: skip
+                models = predictor.models
+                names = [unit.name for unit in models.units]
+                first = write_onnx(models.float_model, opened.folder / "debug-float.onnx")
+                second = write_onnx(models.of(names).model, opened.folder / "debug-full.onnx")
+                if models.simulated:
+                    one, two = (
+                        {
+                            t.name: numpy_helper.to_array(t)
+                            for t in read_onnx(file).graph.initializer
+                        }
+                        for file in (first, second)
+                    )
+                    match = {k: {"float": one[k], "dequantized": two[k]} for k in one}
+                else:
+                    match = debug.create_weight_matching(str(first), str(second))
+                ratios = {}
+                for unit in models.units:
+                    both = [match[weight] for weight in unit.weights]
+                    ratios[unit.name] = debug.compute_signal_to_quantization_noice_ratio(
+                        [held["float"].reshape(-1) for held in both],
+                        [held["dequantized"].reshape(-1) for held in both],
+                    )
+            called = variant_of(method)
+            worst = facts()[network["name"]][called]["worst"]["group"]
+            found = tensor_claim(made, ratios, worst)
+            remember([network["name"], called, "tensor_error"], found)
+
+
+def tensor_claim(made: Any, errors: Mapping[str, float], worst: str) -> dict[str, Any]:
+    """Whether units with more noise in their weights lose more in the worst group when alone."""
     from fairweight.precision import class_texts, group_texts
 
-    few = JudgedExamples.of(judged.select(np.arange(8)), task=network.get("task"))
-    with opened_network(model, few.batches[0].inputs) as opened:
-        (predictor,) = unit_predictors(
-            opened, method, [few], calibration=train, level=network["unit"], store=None
-        )
-        models = predictor.models
-        names = [unit.name for unit in models.units]
-        first = write_onnx(models.float_model, opened.folder / "debug-float.onnx")
-        second = write_onnx(models.of(names).model, opened.folder / "debug-full.onnx")
-        floats = {t.name: numpy_helper.to_array(t) for t in read_onnx(first).graph.initializer}
-        if models.simulated:
-            held = {t.name: numpy_helper.to_array(t) for t in read_onnx(second).graph.initializer}
-            match = {k: {"float": v, "dequantized": held[k]} for k, v in floats.items()}
-        else:
-            match = debug.create_weight_matching(str(first), str(second))
-        errors = {}
-        for unit in models.units:
-            both = [match[weight] for weight in unit.weights]
-            errors[unit.name] = debug.compute_signal_to_quantization_noice_ratio(
-                [one["float"].reshape(-1) for one in both],
-                [one["dequantized"].reshape(-1) for one in both],
-            )
     labels = made.examples.labels
     texts = group_texts(made.examples)
     mask = group_mask(worst, texts, class_texts(made.examples)[labels])
@@ -267,7 +296,8 @@ def tensor_claim(
     low, high = (float(x) for x in np.nanquantile(resampled, (0.025, 0.975)))
     answer = "yes" if p <= 0.05 and observed >= 0.5 else "no" if high < 0.5 else "cannot tell"
     return {"correlation": observed, "low": low, "high": high, "p": p, "answer": answer,
-            "units": len(lost), "ratio_db": errors, "lost_alone": harm}  # fmt: skip
+            "units": len(lost), "n": int(mask.sum()), "ratio_db": dict(errors),
+            "lost_alone": harm}  # fmt: skip
 
 
 def group_mask(group: str, texts: Mapping[str, Any], classes: Any) -> NDArray[np.bool_]:
@@ -434,7 +464,7 @@ def section(network: Mapping[str, Any], called: str, found: Mapping[str, Any]) -
             f"{points(row['share_of_saving'])} % |"
         )
     if len(units) > 6:
-        lines.append(f"\nThe {len(units) - 6} others give back less. ")
+        lines += ["", f"The {len(units) - 6} others give back less."]
     lines += ["", "| claim | answer | by what |", "|---|---|---|"]
     lines.append(
         "| the loss of the group that loses most comes from few units | "
@@ -470,19 +500,20 @@ def section(network: Mapping[str, Any], called: str, found: Mapping[str, Any]) -
         lines.append(
             f"| the error of a tensor ranks units as the harm does | {error['answer']} | rank "
             f"correlation {error['correlation']:.2f} [{error['low']:.2f}, {error['high']:.2f}] "
-            f"over {error['units']} units, p = {error['p']:.2f} |"
+            f"over {error['units']} units, p = {error['p']:.2f}; harm in {worst['group']} on "
+            f"{error['n']:,} validation examples |"
         )
     else:
         lines.append("| the error of a tensor ranks units as the harm does | not run | |")
     if "rows" in mixed:
-        lines += mixed_section(mixed, network)
+        lines += mixed_section(mixed, worst["group"])
     elif "refused" in mixed:
         lines += ["", f"Mixed precision: the gate said “{mixed['refused']}” of the float model on "
                   "the validation examples, so nothing was chosen."]  # fmt: skip
     return [*lines, ""]
 
 
-def mixed_section(mixed: Mapping[str, Any], network: Mapping[str, Any]) -> list[str]:
+def mixed_section(mixed: Mapping[str, Any], judged_worst: str) -> list[str]:
     """The model that was chosen by group, beside its references."""
     rows = mixed["rows"]
     worst = rows["mixed"]["group"]
@@ -491,7 +522,13 @@ def mixed_section(mixed: Mapping[str, Any], network: Mapping[str, Any]) -> list[
         f"Mixed precision: units return to float by what comes back in {worst} per byte, on the "
         f"validation examples; the search ended because {mixed['reason']}. In float: "
         f"{', '.join(f'`{one}`' for one in mixed['float_units']) or 'nothing'}. On the test "
-        f"examples, which decided nothing, the gate says: {mixed['verdict']}.",
+        f"examples, which decided nothing, the gate says: {mixed['verdict']}."
+        + (
+            ""
+            if judged_worst == worst
+            else f" There {judged_worst} loses most with everything compressed, so that units were "
+            "chosen for another group than the one that needed it."
+        ),
         "",
         f"| model | bytes | accuracy | change in {worst} ({rows['mixed']['n']:,} examples) |",
         "|---|---|---|---|",
@@ -560,10 +597,10 @@ def not_run(asked: Mapping[str, Any], held: Mapping[str, Any]) -> list[str]:
             lines.append(f"- {network['title']}: {', '.join(missing)}.")
         for method in network["methods"]:
             found = own.get(variant_of(method))
-            if found and found["alone"] < len(found["units"]):
+            if found and "tensor_error" not in found:
                 lines.append(
-                    f"- {network['title']}: of {variant_of(method)}, {found['alone']} of "
-                    f"{len(found['units'])} {network['unit']}s compressed alone."
+                    f"- {network['title']}: {network['unit']}s compressed alone with "
+                    f"{variant_of(method)}, and so the claim about errors of tensors."
                 )
     spent = held.get("cpu_seconds", {})
     if spent:
@@ -575,7 +612,7 @@ def not_run(asked: Mapping[str, Any], held: Mapping[str, Any]) -> list[str]:
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("what", choices=("run", "peer", "page"))
+    parser.add_argument("what", choices=("run", "tensors", "peer", "page"))
     parser.add_argument("store", type=Path, nargs="?")
     parser.add_argument("data", type=Path, nargs="?")
     parser.add_argument("--only", help="one method, such as int8-static")
@@ -586,6 +623,8 @@ if __name__ == "__main__":
     begun = time.process_time()
     if given.what == "run":
         run(given.store, given.data, given.only, given.budget)
+    elif given.what == "tensors":
+        tensors(given.store, given.data, given.only)
     elif given.what == "peer":
         peer(given.store, given.data)
     if given.what != "page":

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pandas as pd
+
 from fairweight.auditing.result import AuditResult
 from fairweight.auditing.schema import frame
 from fairweight.report.unit_sentences import unit_sentences
@@ -38,6 +40,18 @@ def test_nothing_stands_out(explained: AuditResult) -> None:
     assert list(unit_sentences(own.assign(shift=0.01))) == [
         "No group loses in the half that judges, so no unit is named."
     ]
+
+
+def test_the_sentence_is_about_a_group_that_is_shown_to_lose(explained: AuditResult) -> None:
+    """Another one that loses more in the judged half, by chance, is not named."""
+    table = explained.explanations["sensitivity"]
+    one = table[table["variant"] == explained.variants[0]].assign(stands_out=False)
+    other = one[one["group"] == "sex=Female"].assign(group="sex=Male", shift=-0.02)
+    own = pd.concat([one, other])
+    (said,) = unit_sentences(own, ["sex=Male"])
+    assert "of the 2.0 points that sex=Male loses" in said
+    (said,) = unit_sentences(own, ["elsewhere=1"])
+    assert "of the 12.0 points that sex=Female loses" in said
 
 
 def test_units_that_were_not_reached_are_counted(explained: AuditResult) -> None:

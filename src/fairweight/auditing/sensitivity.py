@@ -358,14 +358,7 @@ def with_sensitivity(
     alpha, seed = float(options.get("alpha", 0.05)), int(options.get("random_state", 0))
     least = int(options.get("min_group", MIN_GROUP))
     groups = masks_of(result, columns, labels)
-    lead = result.lead[of_scope(result.lead, "model")]
-    lost = lead[(lead["quantity"] == "shift") & (lead["high"] < 0)]
-    by = "group" if result.groupings else "class"
-    losers = [str(name) for name in lost.loc[lost["by"] == by, by]]
-    if by == "class":
-        losers = [f"class={name}" for name in losers]
-    if (lost["by"] == "overall").any():
-        losers.append(ALL)
+    losers = shown_to_lose(result)
     rng = generator(seed, "sensitivity")
     rows = sensitivity_rows(
         answers,
@@ -399,6 +392,22 @@ def with_sensitivity(
         explanations={**result.explanations, TABLE: table},
         notes=tuple(dict.fromkeys((*result.notes, *told))),
     )
+
+
+def shown_to_lose(result: AuditResult) -> list[str]:
+    """Groups (or classes, where there are none) that lose beyond chance, as the table names them.
+
+    Everyone is "".
+    """
+    lead = result.lead[of_scope(result.lead, "model")]
+    lost = lead[(lead["quantity"] == "shift") & (lead["high"] < 0)]
+    by = "group" if result.groupings else "class"
+    losers = [str(name) for name in lost.loc[lost["by"] == by, by]]
+    if by == "class":
+        losers = [f"class={name}" for name in losers]
+    if (lost["by"] == "overall").any():
+        losers.append(ALL)
+    return losers
 
 
 def masks_of(

@@ -121,6 +121,11 @@ def sentences_by_variant(result: AuditResult) -> dict[str | None, list[str]]:
     alpha = float(result.provenance.options.get("alpha", 0.05))
     members = members_of(result)
     numeric = result.outcome is not None and not result.outcome.binary
+    losers: list[str] = []
+    if "sensitivity" in result.explanations:
+        from fairweight.auditing.sensitivity import shown_to_lose  # loads scipy
+
+        losers = shown_to_lose(result)
     said: dict[str | None, list[str]] = {}
     for variant in result.variants:
         tables = {
@@ -131,7 +136,7 @@ def sentences_by_variant(result: AuditResult) -> dict[str | None, list[str]]:
             *_about_exemplars(tables, alpha, members),
             *_about_largest_losses(tables),
             *_about_losses(tables, variant, alpha, result.notes, numeric),
-            *unit_sentences(tables.get("sensitivity")),
+            *unit_sentences(tables.get("sensitivity"), losers),
             *mixed_sentences(result.explanations.get("mixed_precision")),
         ]
     said[None] = [*_about_classes(result), *similarity_sentences(result)]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from typing import TYPE_CHECKING, Any
 
 from fairweight.auditing.result import records
@@ -20,8 +20,17 @@ NEXT = (
 )
 
 
-def unit_sentences(table: pd.DataFrame | None) -> Iterator[str]:
-    """What comes back with which unit, or that no single one explains the loss."""
+def unit_sentences(
+    table: pd.DataFrame | None, shown_to_lose: Collection[str] = ()
+) -> Iterator[str]:
+    """What comes back with which unit, or that no single one explains the loss.
+
+    Parameters
+    ----------
+    shown_to_lose
+        Groups that the audit shows to lose (everyone: ""); the sentence is about them where there
+        are any, and not about a group that happens to lose more in half of the examples.
+    """
     if table is None or table.empty:
         return
     rows = records(table)
@@ -38,6 +47,8 @@ def unit_sentences(table: pd.DataFrame | None) -> Iterator[str]:
         yield _comes_back(row)
     if not found:
         losing = [row for row in known if real(row["shift"]) < 0]
+        shown_too = [row for row in losing if (row["group"] or "") in shown_to_lose]
+        losing = shown_too or losing
         if not losing:
             yield "No group loses in the half that judges, so no unit is named."
         else:

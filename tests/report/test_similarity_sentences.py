@@ -36,7 +36,7 @@ def test_an_association_is_told_with_its_number_of_variants(population: AuditRes
         f"Over 5 variants, the correlation of CEV with the CKA distance is {line.correlation:.2f} "
         f"{ends} in block1.",
         "How SDE goes with the CKA distance in block1: cannot tell (0 variants, 4 are needed "
-        "(left out without a distance or SDE: v0, v1, v2 and 2 more)).",
+        "(left out for want of a distance or SDE: v0, v1, v2 and 2 more)).",
         "These are associations over variants, which share dense models and differ in more than "
         "their distances; they name no cause.",
     ]

@@ -279,7 +279,8 @@ def test_a_variant_without_cev_is_left_out_and_named(result: AuditResult) -> Non
     lines = similarity(points)
     cev = lines[(lines["metric"] == "cev") & (lines["measure"] == "svcca")]
     assert set(cev["status"]) == {
-        "not_estimable: 3 variants, 4 are needed (left out without a distance or CEV: pruned-60)"
+        "not_estimable: 3 variants, 4 are needed (left out for want of a distance or CEV: "
+        "pruned-60)"
     }
     assert cev["slope"].isna().all()
     others = lines[(lines["metric"] == "sde") & (lines["measure"] == "svcca")]
@@ -293,7 +294,7 @@ def test_with_enough_left_the_others_are_fitted(result: AuditResult) -> None:
     (row,) = similarity(more).query("block == 'logits' and metric == 'sde'").to_dict("records")
     assert (row["n_variants"], np.isfinite(row["slope"])) == (5, True)
     assert row["status"] == (
-        "left out without a distance or SDE: xpruned-30, xpruned-45, xpruned-60"
+        "left out for want of a distance or SDE: xpruned-30, xpruned-45, xpruned-60"
     )
 
 

@@ -238,7 +238,7 @@ def similarity(points: pd.DataFrame, *, alpha: float = 0.05) -> pd.DataFrame:
                 more = f" and {len(lacking) - 3} more" if len(lacking) > 3 else ""
                 some = ", ".join(lacking[:3]) + more
                 label = registered(metric).label
-                left_out = f"left out without a distance or {label}: {some}"
+                left_out = f"left out for want of a distance or {label}: {some}"
                 status = left_out if status == "ok" else f"{status} ({left_out})"
             rows.append(
                 {

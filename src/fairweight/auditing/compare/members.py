@@ -276,10 +276,9 @@ def _put(store: Values, values: Values, start: int) -> None:
 
 
 def _empty(like: Values, n_draws: int) -> Values:
-    """Room for draws; they are the fastest axis, as in counts: everything runs along them."""
     shape = n_draws, like.compressed.shape[1]
     return Values(
-        None if like.baseline is None else np.empty(shape, order="F"),
-        np.empty(shape, order="F"),
-        None if like.excess is None else np.empty(shape, order="F"),
+        None if like.baseline is None else np.empty(shape),
+        np.empty(shape),
+        None if like.excess is None else np.empty(shape),
     )

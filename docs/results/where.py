@@ -294,9 +294,22 @@ def tensor_claim(made: Any, errors: Mapping[str, float], worst: str) -> dict[str
     again = [rng.integers(0, len(lost), len(lost)) for _ in range(DRAWS)]
     resampled = np.array([rank_correlation(noise[rows], lost[rows]) for rows in again])
     low, high = (float(x) for x in np.nanquantile(resampled, (0.025, 0.975)))
-    answer = "yes" if p <= 0.05 and observed >= 0.5 else "no" if high < 0.5 else "cannot tell"
-    return {"correlation": observed, "low": low, "high": high, "p": p, "answer": answer,
-            "units": len(lost), "n": int(mask.sum()), "ratio_db": dict(errors),
+    # How well the harm itself is known: its ranks in two halves of the rows.
+    each = np.array([base[mask].astype(float) - (made.alone[one] == labels)[mask] for one in harm])
+    halves = [rng.permutation(each.shape[1]) for _ in range(200)]
+    middle = each.shape[1] // 2
+    repeated = float(
+        np.nanmean(
+            [
+                rank_correlation(each[:, rows[:middle]].mean(1), each[:, rows[middle:]].mean(1))
+                for rows in halves
+            ]
+        )
+    )
+    no = high < 0.5 <= repeated
+    answer = "yes" if p <= 0.05 and observed >= 0.5 else "no" if no else "cannot tell"
+    return {"repeated": repeated, "correlation": observed, "low": low, "high": high, "p": p,
+            "answer": answer, "units": len(lost), "n": int(mask.sum()), "ratio_db": dict(errors),
             "lost_alone": harm}  # fmt: skip
 
 
@@ -501,7 +514,8 @@ def section(network: Mapping[str, Any], called: str, found: Mapping[str, Any]) -
             f"| the error of a tensor ranks units as the harm does | {error['answer']} | rank "
             f"correlation {error['correlation']:.2f} [{error['low']:.2f}, {error['high']:.2f}] "
             f"over {error['units']} units, p = {error['p']:.2f}; harm in {worst['group']} on "
-            f"{error['n']:,} validation examples |"
+            f"{error['n']:,} validation examples, whose ranks in two halves of them agree by "
+            f"{error['repeated']:.2f} |"
         )
     else:
         lines.append("| the error of a tensor ranks units as the harm does | not run | |")

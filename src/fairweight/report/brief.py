@@ -342,7 +342,7 @@ def _certain_and_open(finding: Finding) -> str:
     assert own is not None
     said = f"a loss beyond {loss_that_matters(own.margin)} for {own.whom}"
     if own.shown:
-        said += f"; {count(own.shown)} {are(own.shown)} shown to lose more"
+        said += f"; {count(own.shown)} {are(own.shown)} shown to lose more than that"
     if not own.open or missing(own.open[0].largest):
         return said
     if own.of > MANY:  # the smallest of a thousand classes leads no list

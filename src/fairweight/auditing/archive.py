@@ -255,7 +255,7 @@ def _document(
         "outcome": None if result.outcome is None else result.outcome.to_json(),
         "largest_losses": result.largest_losses,
         "labelled": result.labelled,
-        **({} if result.only_task is None else {"only_task": result.only_task}),
+        "only_task": result.only_task,
         "positive": result.positive,
         "tasks": list(result.tasks),
         "groupings": list(result.groupings),

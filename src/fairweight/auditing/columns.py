@@ -1304,7 +1304,7 @@ AUDIT_KEYS: dict[str, str] = {
     "0 or 1, denominator, range), or null",
     "largest_losses": "of outcomes that are numbers: by variant, the largest loss of one example, "
     "over the mean denominator",
-    "only_task": "the task, where there is a single one, which rows do not name; absent otherwise",
+    "only_task": "the task, where there is a single one, which rows do not name; null otherwise",
     "labelled": "whether there are labels or outcomes; else only changed predictions are counted",
     "positive": "the positive class of binary labels, or null",
     "tasks": "names of the tasks, or an empty list",

@@ -317,7 +317,7 @@ TrustFile: TypeAlias = Annotated[
 
 def read_scaling(mean: str | None, std: str | None) -> Scaling | None:
     """The scaling of pixels by `--mean` and `--std`; None where neither is given."""
-    from fairweight.lab.batches import Scaling
+    from fairweight.lab.batches import OneScaling, Scaling
 
     if mean is None and std is None:
         return None
@@ -335,7 +335,8 @@ def read_scaling(mean: str | None, std: str | None) -> Scaling | None:
             f"--mean {mean} and --std {std} do not fit; give one number per channel, those of "
             "--std above 0."
         )
-    return Scaling(channels[0], channels[1], every_channel=len(channels[0]) == 1)
+    kind = OneScaling if len(channels[0]) == 1 else Scaling
+    return kind(channels[0], channels[1])
 
 
 def require(*packages: str, remedy: str) -> None:

@@ -73,8 +73,13 @@ class Scaling:
 
     mean: tuple[float, ...]
     std: tuple[float, ...]
-    # One number was given for as many channels as the images have; no part of what a model is.
-    every_channel: bool = field(default=False, repr=False, compare=False)
+
+
+class OneScaling(Scaling):
+    """One mean and one deviation, for as many channels as the images have."""
+
+    def __repr__(self) -> str:
+        return repr(Scaling(self.mean, self.std))  # stored predictions are known by it
 
 
 @dataclass(frozen=True)
@@ -240,7 +245,7 @@ def as_floats(inputs: Any, scaling: Scaling | None, shown: str) -> Tensor:
             "and deviation per channel (--mean and --std, in Python scaling=; --mean 0 --std 1 "
             "for pixels from 0 to 1), or floats as it takes them."
         )
-    if scaling.every_channel and tensor.dim() == 4:
+    if isinstance(scaling, OneScaling) and tensor.dim() == 4:
         channels = tensor.shape[-1]
         scaling = Scaling(scaling.mean * channels, scaling.std * channels)
     if tensor.dim() != 4 or tensor.shape[-1] != len(scaling.mean):

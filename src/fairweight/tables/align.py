@@ -62,9 +62,8 @@ from fairweight.tables.roles import (
     taken_columns,
     without_varying,
 )
-from fairweight.tables.sources import Source, may_be_logs, open_source
+from fairweight.tables.sources import Source, may_be_logs, open_source, summed_source
 from fairweight.tables.spec import Better, Missing, OutcomeRole, TableSpec, are_distant
-from fairweight.tables.sums import summed_source
 
 if TYPE_CHECKING:
     import duckdb

@@ -35,6 +35,7 @@ from fairweight.tables.connection import (
 from fairweight.tables.formats import copied, empty_nan, open_duckdb, open_sqlite, read_delimited
 from fairweight.tables.frames import check_names, to_arrow
 from fairweight.tables.spec import TableSpec, kind_of_frame
+from fairweight.tables.sums import CENTRE
 
 # Paths as users write them: files, globs, folders of Parquet, `file.duckdb::SELECT ...`.
 
@@ -551,3 +552,16 @@ FORMATS: dict[str, TableFormat] = {
         ),
     )
 }
+
+
+def summed_source(workspace: Workspace, tables: TableSpec) -> tuple[Source, list[str]] | None:
+    """A table of sums and its compressed variants; None where the request is about others."""
+    if tables.count is None or not isinstance(tables.outcome, str) or len(tables.sources) != 1:
+        return None
+    (ref,) = tables.sources
+    if ref.variant is not None or (ref.path is None and ref.digest is None):  # one that flows by
+        return None
+    source = open_source(workspace, ref.given)
+    of_model = re.compile(re.escape(tables.outcome) + "_(.+)_sum_1000")
+    compressed = [found[1] for name in source.columns if (found := of_model.fullmatch(name))]
+    return (source, compressed) if compressed and CENTRE in source.columns else None

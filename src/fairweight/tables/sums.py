@@ -17,7 +17,6 @@ of any kind that can be added and multiplied: trees of SQL, expressions of narwh
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from itertools import product
@@ -25,9 +24,7 @@ from typing import Any, TypeAlias
 
 from fairweight.base.fields import options_of
 from fairweight.errors import InputError
-from fairweight.tables.connection import Workspace
 from fairweight.tables.names import split_grouping
-from fairweight.tables.sources import Source, open_source
 from fairweight.tables.spec import Better, TableSpec
 
 # What is summed: products up to the third order of these four. Differences between the models, not
@@ -58,19 +55,6 @@ def terms_of(variables: int, order: int) -> tuple[Exponents, ...]:
     [9, 19, 34]
     """
     return tuple(e for e in EXPONENTS if not any(e[variables:]) and sum(e) <= order)
-
-
-def summed_source(workspace: Workspace, tables: TableSpec) -> tuple[Source, list[str]] | None:
-    """A table of sums and its compressed variants; None where the request is about others."""
-    if tables.count is None or not isinstance(tables.outcome, str) or len(tables.sources) != 1:
-        return None
-    (ref,) = tables.sources
-    if ref.variant is not None or (ref.path is None and ref.digest is None):  # one that flows by
-        return None
-    source = open_source(workspace, ref.given)
-    of_model = re.compile(re.escape(tables.outcome) + "_(.+)_sum_1000")
-    compressed = [found[1] for name in source.columns if (found := of_model.fullmatch(name))]
-    return (source, compressed) if compressed and CENTRE in source.columns else None
 
 
 def result_name(given: str | Mapping[str, Any] | None, otherwise: str) -> str:

@@ -45,7 +45,7 @@ def test_an_excluded_group_is_not_judged_and_is_named() -> None:
         ({"exclude": ["sex=N"]}, "excludes"),
         ({"exclude": ["sex=M"], "require_groups": ["sex=M"]}, "both requires and excludes"),
         ({"exclude": ["sex=(missing)"]}, "without a value"),
-        ({"exclude": ["sex=F", "sex=M"]}, "every group that rule 2 speaks of"),
+        ({"exclude": ["sex=F", "sex=M"]}, "every group that rule 2 applies to"),
     ],
 )
 def test_what_must_not_be_excluded_is_refused(keys: dict[str, Any], said: str) -> None:

@@ -23,9 +23,9 @@ from fairweight.errors import InputError, UnknownNameError
 from fairweight.tables.canonical import canonical
 from fairweight.tables.connection import Workspace, quote, reading
 from fairweight.tables.names import split_grouping
-from fairweight.tables.sources import Source
+from fairweight.tables.sources import Source, summed_source
 from fairweight.tables.spec import Better, OutcomeRole, TableSpec
-from fairweight.tables.sums import CENTRE, Sums, summed_source
+from fairweight.tables.sums import CENTRE, Sums
 
 
 @dataclass(frozen=True)

@@ -270,9 +270,7 @@ def _group_rates(result: AuditResult, name: str, task: Name, form: intervals.Gro
     for metric in form.metrics:
         rows_of = pairs_of(result, result.variants, metric, "group", task)
         named = {str(group) for rows in rows_of.values() for group in rows}
-        wanted = named
-        if len(columns) < len(result.groupings):
-            wanted = {group for group in named if column_of(group, result.groupings) in columns}
+        wanted = {group for group in named if column_of(group, result.groupings) in columns}
         for variant, rows in rows_of.items():
             for group, both in rows.items():
                 if group in wanted:

@@ -224,6 +224,17 @@ def test_ibis_sums_outcomes_and_audits_them(tmp_path: Path) -> None:
         same(rows, made, signs=name == "binary")
 
 
+def test_the_name_of_the_baseline_may_begin_like_that_of_a_variant(tmp_path: Path) -> None:
+    polars = pytest.importorskip("polars")
+    table = outcomes()
+    more: dict[str, Any] = {"outcome": {"q4_base": "errors", "q4": "errors8"}, "better": "lower",
+                            "baseline": "q4_base", "groups": GROUPS}  # fmt: skip
+    fw.count(TableSpec(polars.from_pandas(table).lazy(), **more), tmp_path / "there.parquet")
+    found, baseline, _ = read_cubes([str(tmp_path / "there.parquet")])
+    assert baseline == "q4_base"
+    assert [member.variant for member in found.members] == ["q4_base", "q4"]
+
+
 def test_outcomes_that_cannot_be_summed_are_refused(tmp_path: Path) -> None:
     polars = pytest.importorskip("polars")
     table, out = outcomes(), tmp_path / "never.parquet"

@@ -53,8 +53,11 @@ def _cube_of(
 ) -> SummedTable:
     first = canonical(tables.baseline)
     prefix, known = f"{tables.outcome}_", (*compressed,)
+    ends = ["", *(f"_{name}" for name in PER_MODEL)]
+    ends += [f"_sum_{''.join(map(str, exponents))}" for exponents in EXPONENTS]
+    taken = {f"{prefix}{variant}{end}" for variant in known for end in ends}
     rest = [name.removeprefix(prefix) for name in source.columns if name.startswith(prefix)
-            and not any(name.startswith(f"{prefix}{v}") for v in known)]  # fmt: skip
+            and name not in taken]  # fmt: skip
     if first is None and len(rest) == 1:
         first = rest[0]
     if first not in rest:

@@ -165,3 +165,15 @@ def test_the_field_of_another_form_is_named(
 def test_what_is_no_audit_at_all(text: str) -> None:
     with pytest.raises(InputError):
         from_json(text)
+
+
+@pytest.mark.parametrize("end", ["sim_low", "sim_high"])
+def test_limits_of_one_side_alone_are_shown(end: str) -> None:
+    document = copy.deepcopy(audits()[0])
+    (row,) = [
+        row
+        for row in document["results"]
+        if (row["metric"], row["by"], row["task"]) == ("accuracy", "overall", None)
+    ]
+    row[end] = None
+    assert "—" in render(from_json(json.dumps(document)))

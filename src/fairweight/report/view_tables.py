@@ -155,7 +155,7 @@ def _result_cell(kind: str, row: dict[str, Any], key: str) -> Cell:
         high = real(row[key.replace("_low", "_high")])
         if missing(found) and missing(high):
             return Cell(NOTHING)
-        said = shift_of(metric, found, found, high)
+        said = shift_of(metric, high if missing(found) else found, found, high)
         return Cell(said[said.index("[") :], finite(high))
     why = _why(row, key)
     if kind == "shift":

@@ -174,7 +174,8 @@ def test_more_columns_than_are_read(folder: Path, refused: Run, suffix: str) -> 
         pq.write_table(pa.table([pa.array([1])] * len(names), names=names), "a.parquet")
     before = time.process_time()
     said = refused("audit", f"a.{suffix}", *AUDIT)
-    assert time.process_time() - before < 4
+    # Under 3 on a quiet machine, 4.5 on a busy one; DuckDB takes 40 to find so many.
+    assert time.process_time() - before < 12
     assert "100,004 columns, and at most 30,000 are read" in said
     assert "save those that the audit needs" in said
 

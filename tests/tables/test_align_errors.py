@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import duckdb
 import numpy as np
 import pandas as pd
 import pytest
@@ -328,11 +329,12 @@ def test_nothing_stays_open_after_an_error(monkeypatch: pytest.MonkeyPatch) -> N
     made: list[Workspace] = []
     original = Workspace.__init__
 
-    def remember(self: Workspace) -> None:
-        original(self)
+    def remember(self: Workspace, **options: bool) -> None:
+        original(self, **options)
         made.append(self)
 
     monkeypatch.setattr(Workspace, "__init__", remember)
     with pytest.raises(UnknownNameError):
         align(TableSpec(sources_of(wide_frame()), label="nothing"))
-    assert not Path(made[0].folder).exists()
+    with pytest.raises(duckdb.ConnectionException):
+        made[0].connection.execute("SELECT 1")

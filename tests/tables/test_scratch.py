@@ -8,6 +8,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import duckdb
 import pytest
 
 from fairweight.base import scratch
@@ -121,10 +122,49 @@ def test_an_audit_sweeps_and_leaves_nothing(
     process, left = holder(tmp_path)
     with process:
         process.kill()
-    workspace = Workspace()
+    workspace = Workspace(alone=True)
     (folder,) = tmp_path.iterdir()
     assert folder != left
     setting = "SELECT current_setting('temp_directory')"
     assert workspace.connection.execute(setting).fetchone() == (str(folder),)
     workspace.close()
     assert not list(tmp_path.iterdir())
+
+
+def test_workspaces_share_a_database_and_see_only_their_own() -> None:
+    first, second = Workspace(), Workspace()
+    assert first.config is second.config
+    first.connection.execute("CREATE TEMP TABLE rows AS SELECT 1 AS x")
+    first.connection.execute("CREATE TEMP TYPE sort AS ENUM ('a', 'b')")
+    for asked in ("FROM rows", "SELECT 'a'::sort"):
+        with pytest.raises(duckdb.CatalogException):
+            second.connection.execute(asked)
+    first.close()
+    assert second.connection.execute("SELECT 1").fetchall() == [(1,)]
+    second.close()
+
+
+def test_an_attached_file_is_let_go(tmp_path: Path) -> None:
+    place = tmp_path / "a.duckdb"
+    with duckdb.connect(str(place)) as made:
+        made.execute("CREATE TABLE rows AS SELECT 1 AS x")
+    workspaces = Workspace(), Workspace()
+    names = [workspace.attach(place) for workspace in workspaces]
+    assert len(set(names)) == 2
+    for workspace, name in zip(workspaces, names, strict=True):
+        assert workspace.connection.execute(f"FROM {name}.rows").fetchall() == [(1,)]
+        workspace.close()
+    with duckdb.connect(str(place)) as made:  # nobody holds it any more
+        made.execute("INSERT INTO rows VALUES (2)")
+
+
+def test_a_forked_process_has_a_database_of_its_own() -> None:
+    workspace = Workspace()
+    child = os.fork()
+    if child == 0:
+        own = Workspace()
+        right = own.config is not workspace.config
+        right &= own.connection.execute("SELECT 2").fetchall() == [(2,)]
+        os._exit(0 if right else 1)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+    workspace.close()

@@ -264,15 +264,6 @@ def test_class_order_of_scores_comes_from_the_file(tmp_path: Path) -> None:
         align(TableSpec(sources_of(path), score_classes=["a", "b", "c"]))
 
 
-def test_the_temporary_folder_goes_with_the_connection() -> None:
-    made = Workspace()
-    folder = Path(made.folder)
-    assert folder.is_dir()
-    made.close()
-    made.close()
-    assert not folder.exists()
-
-
 # --- what cannot be read -----------------------------------------------------------------------
 
 

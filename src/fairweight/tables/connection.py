@@ -1,4 +1,4 @@
-"""The DuckDB connection of one audit: offline, bounded in memory, spilling to its own folder."""
+"""The DuckDB connection of an audit: offline, bounded in memory, spilling to its own folder."""
 
 from __future__ import annotations
 
@@ -100,15 +100,14 @@ def _listen(reader: socket.socket, connections: list[duckdb.DuckDBPyConnection])
                         connection.interrupt()
 
 
-class Workspace:
-    """A connection and the temporary folder that goes with it."""
+class Database:
+    """DuckDB in memory, with the folder that it spills to."""
 
     def __init__(self) -> None:
         import duckdb
 
         scratch = Scratch()
-        self.folder = scratch.folder
-        config: dict[str, str | bool | int | float | list[str]] = {
+        self.config: dict[str, str | bool | int | float | list[str]] = {
             "threads": os.cpu_count() or 1,
             "temp_directory": str(scratch.folder),
             # An extension would be downloaded; nothing here may need the network.
@@ -117,14 +116,70 @@ class Workspace:
         }
         limit = memory_limit_mb()
         if limit is not None:
-            config["memory_limit"] = f"{limit}MB"
-        self.config = config
-        self.connection: duckdb.DuckDBPyConnection = duckdb.connect(":memory:", config=config)
+            self.config["memory_limit"] = f"{limit}MB"
+        self.connection: duckdb.DuckDBPyConnection = duckdb.connect(":memory:", config=self.config)
+        self.close = weakref.finalize(self, _end, self.connection, scratch)  # or when Python ends
+
+
+def _end(connection: duckdb.DuckDBPyConnection, scratch: Scratch) -> None:
+    with suppress(Exception):
+        connection.close()
+    scratch.close()
+
+
+# To make one takes 16 ms, as long as a small audit counts; so a process makes one. Whatever a
+# workspace makes in it (temporary views, tables, types) is seen by its own connection alone.
+_shared: list[Database] = []
+_inherited: list[Database] = []  # by a forked process, where closing one would wait for ever
+
+
+def _forked() -> None:
+    _inherited.extend(_shared)
+    _shared.clear()
+
+
+os.register_at_fork(after_in_child=_forked)
+
+
+class Workspace:
+    """A connection of its own to the database of this process.
+
+    Parameters
+    ----------
+    alone
+        To a database of its own, which can be confined.
+    """
+
+    def __init__(self, *, alone: bool = False) -> None:
+        if alone or not _shared:
+            database = Database()
+            if not alone:
+                _shared.append(database)
+        else:
+            database = _shared[0]
+        self._own = database if alone else None
+        self.config = database.config
+        self.connection: duckdb.DuckDBPyConnection = database.connection.cursor()
         # A progress bar of DuckDB would mix with the one of the command line.
         self.connection.execute("SET enable_progress_bar = false")
+        limit = memory_limit_mb()
+        if limit is not None:
+            self.connection.execute(f"SET memory_limit = '{limit}MB'")
         self.interrupts = QueryInterrupts(self.connection)
         self._counter = 0
-        self._cleanup = weakref.finalize(self, scratch.close)
+        self._attached: list[str] = []
+
+    def attach(self, path: Path) -> str:
+        """The name under which a DuckDB file can be read, until the workspace is closed."""
+        database = f"{self.name('file')}_{id(self):x}"
+        self.connection.execute(f"ATTACH {literal(str(path))} AS {quote(database)} (READ_ONLY)")
+        self._attached.append(database)
+        return database
+
+    def detach(self, database: str) -> None:
+        """End that."""
+        self._attached.remove(database)
+        self.connection.execute(f"DETACH {quote(database)}")
 
     def name(self, stem: str) -> str:
         """A table name that nothing else in this workspace has."""
@@ -143,11 +198,14 @@ class Workspace:
             self.connection.execute(f"SET {setting}")
 
     def close(self) -> None:
-        """Close the connection and remove the temporary folder; safe to call twice."""
+        """Close the connection and what it made; safe to call twice."""
         self.interrupts.close()
         with suppress(Exception):
+            for database in tuple(self._attached):
+                self.detach(database)
             self.connection.close()
-        self._cleanup()
+        if self._own is not None:
+            self._own.close()
 
 
 def memory_limit_mb() -> int | None:

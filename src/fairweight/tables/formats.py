@@ -221,8 +221,7 @@ def open_duckdb(workspace: Workspace, path: Path, query: str | None) -> str:
     import duckdb
 
     connection = workspace.connection
-    database = workspace.name("file")
-    connection.execute(f"ATTACH {literal(str(path))} AS {quote(database)} (READ_ONLY)")
+    database = workspace.attach(path)
     tables: dict[str, tuple[str, str]] = {}
     for table, schema, kind in connection.execute(
         "SELECT table_name, table_schema, table_type FROM information_schema.tables "
@@ -238,7 +237,7 @@ def open_duckdb(workspace: Workspace, path: Path, query: str | None) -> str:
             connection.execute(f"CREATE TEMP VIEW {quote(view)} AS FROM {place}")
             return view
         query = f"FROM {chosen}"
-    connection.execute(f"DETACH {quote(database)}")
+    workspace.detach(database)
     try:
         with _alone(workspace, path) as held:
             statements = held.extract_statements(query)

@@ -224,7 +224,7 @@ class Compact:
                 return kind
         made = self.workspace.name("values")
         connection.execute(
-            f"CREATE TYPE {quote(made)} AS ENUM (SELECT DISTINCT {name} FROM {table} "
+            f"CREATE TEMP TYPE {quote(made)} AS ENUM (SELECT DISTINCT {name} FROM {table} "
             f"WHERE {name} IS NOT NULL ORDER BY 1)"
         )
         return quote(made)

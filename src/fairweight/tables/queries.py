@@ -42,7 +42,7 @@ def open_tables(workspace: Workspace, request: TableSpec) -> list[tuple[str | No
 def _open_query(workspace: Workspace, given: Any, name: str | None, query: str) -> Source:
     import duckdb
 
-    with closing(Workspace()) as alone:
+    with closing(Workspace(alone=True)) as alone:
         source = open_source(alone, given, name=name)
         if isinstance(given, Source):  # it is a view of the other connection
             rows = workspace.connection.sql(f"FROM {quote(source.view)}")

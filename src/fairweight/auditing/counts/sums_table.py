@@ -40,6 +40,8 @@ class SummedTable:
 
 def read_sums(tables: TableSpec) -> SummedTable | None:
     """The cube of a table of sums; None where the request is about anything else."""
+    if tables.count is None or tables.outcome is None:
+        return None
     workspace = Workspace()
     try:
         found = summed_source(workspace, tables)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import math
 import os
 import signal
@@ -118,13 +119,13 @@ class Database:
         if limit is not None:
             self.config["memory_limit"] = f"{limit}MB"
         self.connection: duckdb.DuckDBPyConnection = duckdb.connect(":memory:", config=self.config)
-        self.close = weakref.finalize(self, _end, self.connection, scratch)  # or when Python ends
+        self._cleanup = weakref.finalize(self, scratch.close)
 
-
-def _end(connection: duckdb.DuckDBPyConnection, scratch: Scratch) -> None:
-    with suppress(Exception):
-        connection.close()
-    scratch.close()
+    def close(self) -> None:
+        """Close it and remove the folder."""
+        with suppress(Exception):
+            self.connection.close()
+        self._cleanup()
 
 
 # To make one takes 16 ms, as long as a small audit counts; so a process makes one. Whatever a
@@ -139,6 +140,12 @@ def _forked() -> None:
 
 
 os.register_at_fork(after_in_child=_forked)
+
+
+@atexit.register
+def _close_shared() -> None:
+    while _shared:
+        _shared.pop().close()
 
 
 class Workspace:

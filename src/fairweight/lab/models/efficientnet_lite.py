@@ -12,6 +12,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from fairweight.lab.batches import Scaling
+from fairweight.lab.models.depthwise import QuickConv2d
 from fairweight.lab.models.registry import Pretrained, architecture, initialise_convolutions
 
 # Of each stage: blocks, kernel, stride of the first block, expansion, output channels.
@@ -38,7 +39,7 @@ def _rounded(channels: int, width: float) -> int:
     return made + 8 if made < 0.9 * wanted else made
 
 
-class SamePadded(nn.Conv2d):
+class SamePadded(QuickConv2d):
     """A convolution that pads as TensorFlow does: with a stride, more on the right and below."""
 
     def __init__(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from torch import Tensor, nn
 
+from fairweight.lab.models.depthwise import QuickConv2d
 from fairweight.lab.models.registry import (
     Scale,
     architecture,
@@ -22,7 +23,7 @@ class Separable(nn.Module):
 
     def __init__(self, inputs: int, outputs: int, stride: int) -> None:
         super().__init__()
-        self.depthwise = nn.Conv2d(
+        self.depthwise = QuickConv2d(
             inputs, inputs, 3, stride=stride, padding=1, groups=inputs, bias=False
         )
         self.bn1 = nn.BatchNorm2d(inputs)

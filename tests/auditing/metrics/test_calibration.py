@@ -118,6 +118,16 @@ def test_what_a_calibrated_model_shows(definition: Definition) -> None:
     assert small > 10 * large  # a small slice looks miscalibrated by chance alone
 
 
+def test_bins_with_many_examples_are_not_drawn(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The normal value of large bins is right to a tenth of a percent; small ones are drawn."""
+    rng = np.random.default_rng(2)
+    column = ScoreColumn(rng.beta(5, 1, 20_000), np.zeros(20_000), rng.integers(0, 2, 20_000), 2)
+    mixed = expected_ece_if_calibrated(column, "ece_top_label", 2_000, np.random.default_rng(0))
+    monkeypatch.setattr("fairweight.auditing.metrics.scores.NEARLY_NORMAL", np.inf)
+    drawn = expected_ece_if_calibrated(column, "ece_top_label", 2_000, np.random.default_rng(1))
+    np.testing.assert_allclose(mixed, drawn, rtol=0.015)
+
+
 def test_expected_ece_by_multiplicity_is_that_of_rows() -> None:
     score = np.array([0.15, 0.55, 0.85])
     counts = np.array([40, 30, 30])

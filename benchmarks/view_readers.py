@@ -88,24 +88,23 @@ def served(study: Path, cache: Path) -> Iterator[Server]:
     words = ["-m", "fairweight", "view", str(study), "--port", "0", "--no-browser", "--read-only"]
     words.append("--no-token")
     start = time.perf_counter()
-    process = subprocess.Popen(
+    with subprocess.Popen(
         [sys.executable, *words],
         cwd=ROOT,
         env=os.environ | {"FAIRWEIGHT_CACHE": str(cache)},
         stdout=subprocess.PIPE,
         text=True,
-    )
-    try:
-        assert process.stdout is not None
-        line = process.stdout.readline()
-        said = re.search(r"http://[\d.]+:\d+", line)
-        if said is None:
-            raise RuntimeError(f"the viewer did not start: {line}")
-        _read(f"{said[0]}/audit/{KEY}/examples")
-        yield Server(said[0], process.pid, time.perf_counter() - start)
-    finally:
-        process.send_signal(signal.SIGINT)
-        process.wait()
+    ) as process:
+        try:
+            assert process.stdout is not None
+            line = process.stdout.readline()
+            said = re.search(r"http://[\d.]+:\d+", line)
+            if said is None:
+                raise RuntimeError(f"the viewer did not start: {line}")
+            _read(f"{said[0]}/audit/{KEY}/examples")
+            yield Server(said[0], process.pid, time.perf_counter() - start)
+        finally:
+            process.send_signal(signal.SIGINT)
 
 
 def _read(address: str) -> None:

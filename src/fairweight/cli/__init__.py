@@ -31,9 +31,7 @@ def main(arguments: list[str] | None = None) -> None:
     # A command is short and makes few cycles: looking for them every 700 objects costs a twentieth
     # of a small audit, most of it while modules are loaded.
     gc.set_threshold(50_000)
-    code = run(arguments)
-    gc.freeze()  # nobody looks for cycles in what is given back to the system anyway
-    sys.exit(code)
+    sys.exit(run(arguments))
 
 
 def run(arguments: list[str] | None = None) -> int:

@@ -69,7 +69,7 @@ def run(store: Path, data: Path, only: str | None, budget: float | None) -> None
             print(f"{network['name']}: no model in {model.name}, left out")
             continue
         prepared = prepare(as_spec(Data, load(model)[1].data, "The data", "name"), data)
-        judged, chosen_on = prepared.part(network["judged"]), prepared.part(network["chosen_on"])
+        judged, chosen_on = judged_and_chosen(prepared, network)
         for method in network["methods"]:
             called = variant_name(method["method"], spec_from(method))
             if only not in (None, called):
@@ -88,13 +88,20 @@ def run(store: Path, data: Path, only: str | None, budget: float | None) -> None
             found["alone"] = len(made.alone)
             remember([network["name"], called], found)
             begun = time.process_time()
-            rule = {"metric": "accuracy", "by": "group", "margin": asked["mixed"]["margin"]}
+            of_classes = network["mixed"] == ["class"]
+            rule = (
+                {"metric": "recall", "by": "class"}
+                if of_classes
+                else {"metric": "accuracy", "by": "group"}
+            )
+            rule["margin"] = asked["mixed"]["margin"]
             place = store / f"mixed-{network['name']}-{called}.onnx"
             sizes = found["bytes"]
             limit = sizes["full"] + asked["mixed"]["returned"] * (sizes["float"] - sizes["full"])
             mixed = mixed_precision(
                 model, method, {"schema": 1, "rule": [rule]}, place, validation=chosen_on,
-                judged=judged, groups=asked["mixed"]["groups"], calibration=prepared.train,
+                judged=judged, groups=None if of_classes else network["mixed"],
+                task=network.get("task"), calibration=prepared.train,
                 unit=network["unit"], most_bytes=int(limit), store=store / "units",
             )  # fmt: skip
             if not hasattr(mixed, "float_units"):
@@ -104,6 +111,16 @@ def run(store: Path, data: Path, only: str | None, budget: float | None) -> None
             remember(
                 [network["name"], called, "mixed"], of_mixed(mixed, time.process_time() - begun)
             )
+
+
+def judged_and_chosen(prepared: Any, network: Mapping[str, Any]) -> tuple[Any, Any]:
+    """The examples that judge, and those that mixed precision is chosen on; none is in both."""
+    test = prepared.part("test")
+    if network["chosen_on"] != "half of test":
+        return test, prepared.part(network["chosen_on"])
+    order = np.random.default_rng(26).permutation(len(test))
+    middle = len(order) // 2
+    return test.select(np.sort(order[:middle])), test.select(np.sort(order[middle:]))
 
 
 def described(audit: Any, made: Any) -> dict[str, Any]:
@@ -233,7 +250,7 @@ def tensors(store: Path, data: Path, only: str | None) -> None:
         if not model.is_dir() or not known:
             continue
         prepared = prepare(as_spec(Data, load(model)[1].data, "The data", "name"), data)
-        part = prepared.part(network["chosen_on"])
+        _, part = judged_and_chosen(prepared, network)
         for method in known:
             made = fw.lab.sensitivity(
                 model, method, part, calibration=prepared.train, unit=network["unit"],
@@ -353,7 +370,8 @@ def peer(store: Path, data: Path) -> None:
     model, folder = store / network["model"], store / "peer"
     folder.mkdir(exist_ok=True)
     prepared = prepare(as_spec(Data, load(model)[1].data, "The data", "name"), data)
-    judged = JudgedExamples.of(prepared.part(network["judged"]))
+    of_judging, of_choosing = judged_and_chosen(prepared, network)
+    judged = JudgedExamples.of(of_judging)
     with opened_network(model, judged.batches[0].inputs) as opened:
         (predictor,) = unit_predictors(
             opened, "int8-static", [judged], calibration=prepared.train, level=network["unit"],
@@ -361,7 +379,7 @@ def peer(store: Path, data: Path) -> None:
         )  # fmt: skip
         made = folder / "peer.onnx"
         if not made.is_file():
-            validation = JudgedExamples.of(prepared.part(network["chosen_on"]))
+            validation = JudgedExamples.of(of_choosing)
             write_onnx(predictor.models.float_model, folder / "float.onnx")
             np.save(folder / "calibration.npy", predictor.calibration)
             inputs = [as_floats(one.inputs, opened.scaling, "The model").numpy()

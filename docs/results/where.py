@@ -130,10 +130,11 @@ def described(audit: Any, made: Any) -> dict[str, Any]:
 
     result = audit.result
     lead = result.lead[result.lead["quantity"] == "shift"]
+    kind = "group" if result.groupings else "class"  # classes are the groups where there are none
     shown = [
-        {"group": row.group if row.by == "group" else None, "shift": row.estimate, "low": row.low,
-         "high": row.high}
-        for row in lead.itertuples() if row.high < 0 and row.by in ("group", "overall")
+        {"group": {"group": row["group"], "class": f"class={row['class']}"}.get(row["by"]),
+         "shift": row["estimate"], "low": row["low"], "high": row["high"]}
+        for row in lead.to_dict("records") if row["high"] < 0 and row["by"] in (kind, "overall")
     ]  # fmt: skip
     table = audit.explanations["sensitivity"]
     ok = table[table["status"] == "ok"]
@@ -166,7 +167,7 @@ def described(audit: Any, made: Any) -> dict[str, Any]:
         "shown_to_lose": [{k: plain(v) for k, v in row.items()} for row in shown],
         "worst": {"group": worst, "n": int(masks[worst].sum()), "shift": shifts[worst],
                   "shown": worst in losing, "judged_shift": half},
-        "stand_out": sorted({f"{row['unit']} for {row['group'] or 'everyone'}"
+        "stand_out": sorted({f"{row['unit']} for {plain(row['group']) or 'everyone'}"
                              for row in ok[ok["stands_out"]].to_dict("records")}),
         "units": rows,
         "concentrated": {"answer": concentrated, "best": best["unit"]},
@@ -459,6 +460,8 @@ def variant_of(method: Mapping[str, Any]) -> str:
 def section(network: Mapping[str, Any], called: str, found: Mapping[str, Any]) -> list[str]:
     """One method on one network: what is lost, what comes back, the answers, mixed precision."""
     overall, worst, units = found["accuracy"], found["worst"], found["units"]
+    halved = network["chosen_on"] == "half of test"
+    choosing = "the other half of the test examples" if halved else "the validation examples"
     best = max(units, key=lambda row: row["recovered"])
     losers = [row for row in found["shown_to_lose"] if row["group"]]
     named = "; ".join(
@@ -532,32 +535,32 @@ def section(network: Mapping[str, Any], called: str, found: Mapping[str, Any]) -
             f"| the error of a tensor ranks units as the harm does | {error['answer']} | rank "
             f"correlation {error['correlation']:.2f} [{error['low']:.2f}, {error['high']:.2f}] "
             f"over {error['units']} units, p = {error['p']:.2f}; harm in {worst['group']} on "
-            f"{error['n']:,} validation examples, whose ranks in two halves of them agree by "
+            f"{error['n']:,} of {choosing}, whose ranks in two halves of them agree by "
             f"{error['repeated']:.2f} |"
         )
     else:
         lines.append("| the error of a tensor ranks units as the harm does | not run | |")
     if "rows" in mixed:
-        lines += mixed_section(mixed, worst["group"])
+        lines += mixed_section(mixed, worst["group"], choosing)
     elif "refused" in mixed:
         lines += ["", f"Mixed precision: the gate said “{mixed['refused']}” of the float model on "
-                  "the validation examples, so nothing was chosen."]  # fmt: skip
+                  f"{choosing}, so nothing was chosen."]  # fmt: skip
     return [*lines, ""]
 
 
-def mixed_section(mixed: Mapping[str, Any], judged_worst: str) -> list[str]:
+def mixed_section(mixed: Mapping[str, Any], judged_worst: str, choosing: str) -> list[str]:
     """The model that was chosen by group, beside its references."""
     rows = mixed["rows"]
     worst = rows["mixed"]["group"]
     lines = [
         "",
-        f"Mixed precision: units return to float by what comes back in {worst} per byte, on the "
-        f"validation examples; the search ended because {mixed['reason']}. In float: "
-        f"{', '.join(f'`{one}`' for one in mixed['float_units']) or 'nothing'}. On the test "
-        f"examples, which decided nothing, the gate says: {mixed['verdict']}."
+        f"Mixed precision: units return to float by what comes back in {worst} per byte, on "
+        f"{choosing}; the search ended because {mixed['reason']}. In float: "
+        f"{', '.join(f'`{one}`' for one in mixed['float_units']) or 'nothing'}. On the examples "
+        f"that judge, which decided nothing, the gate says: {mixed['verdict']}."
         + (
             ""
-            if judged_worst == worst
+            if judged_worst == worst or not mixed["float_units"]
             else f" There {judged_worst} loses most with everything compressed, so that units were "
             "chosen for another group than the one that needed it."
         ),

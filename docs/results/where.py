@@ -418,7 +418,7 @@ def peer(store: Path, data: Path) -> None:
 def points(value: float | None, digits: int = 1) -> str:
     if value is None:
         return "–"
-    return f"{100 * value:.{digits}f}".replace("-", "−")
+    return f"{round(100 * value, digits) + 0.0:.{digits}f}".replace("-", "−")  # never −0
 
 
 def limits(low: float | None, high: float | None) -> str:

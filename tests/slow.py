@@ -12,6 +12,7 @@ import hashlib
 import json
 import os
 import re
+import signal
 import subprocess
 import sys
 import time
@@ -101,6 +102,8 @@ def main() -> int:
     parser.add_argument("--out", type=Path, default=ROOT / "build" / "slow", metavar="DIR")
     parser.add_argument("--jobs", type=int, default=2)
     asked = parser.parse_args()
+    # A shell starts what runs in the background deaf to Ctrl-C, and tests of interrupts with it.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     os.environ.setdefault(STORE, str(asked.out.resolve() / "simulations"))
     os.environ.setdefault("FAIRWEIGHT_HYPOTHESIS", "thorough")
     asked.out.mkdir(parents=True, exist_ok=True)

@@ -60,10 +60,8 @@ class Status:
 def of_kind(cells: NDArray[Any], kind: str) -> NDArray[np.bool_]:
     """Which cells of a column of statuses are of a kind."""
     import numpy as np
-    import pandas as pd
 
-    code, different = pd.factorize(cells, use_na_sentinel=False)
-    return np.array([str(cell).startswith(kind) for cell in different], dtype=bool)[code]
+    return np.array([str(cell).startswith(kind) for cell in cells.tolist()], dtype=bool)
 
 
 # Tables and their columns.
@@ -133,9 +131,11 @@ def text(parts: Sequence[NDArray[np.object_]]) -> pa.Array:
     kind = pa.large_string()
     made = {}
     for values in parts:
+        if id(values) in made:
+            continue
         if len(values) and values.strides == (0,):
             made[id(values)] = pa.repeat(pa.scalar(values[0], kind), len(values))
-        elif id(values) not in made:
+        else:
             made[id(values)] = pa.array(values, kind, from_pandas=True)
     return pa.concat_arrays([made[id(values)] for values in parts])
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
+from functools import lru_cache, partial
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import numpy as np
@@ -372,12 +372,13 @@ def block(c: Comparison, metric: str, slots: Slots, scope: str, **columns: Any) 
         array = np.asarray(value, dtype=object if name in TEXT_COLUMNS else float)
         if array.base is not None and array.base.nbytes > array.nbytes:
             array = array.copy()  # limits at other levels are let go
-        made[name] = np.broadcast_to(array, size)
+        made[name] = array if array.shape == (size,) else np.broadcast_to(array, size)
     return made
 
 
+@lru_cache(maxsize=10_000)
 def repeated(value: str | float | None, size: int) -> NDArray[Any]:
-    """One value in every row, held once; to be read only."""
+    """One value in every row, held once for all who ask; to be read only."""
     kind = float if isinstance(value, float) else object
     return np.broadcast_to(np.array(value, dtype=kind), size)
 

@@ -177,9 +177,12 @@ def write(
             raise ValueError(f"{metric} by {by} cannot be computed from a cube")
     if computed and (_why_no_cube(result) or (result.data["split"] == "train").any()):
         raise ValueError("rows cannot be left to a cube that is not stored, or not all of it")
-    away = _of_families(result.results, computed)
-    write_tables(replace(result, results=result.results[~away]), folder / "tables", csv=csv)
-    here, why = _small(result, away), _why_no_cube(result)
+    stored = result
+    if computed:
+        away = _of_families(result.results, computed)
+        stored = replace(result, results=result.results[~away])
+    write_tables(stored, folder / "tables", csv=csv)
+    here, why = _small(result, stored.results), _why_no_cube(result)
     text = _document(result, here, finding, computed, why_no_cube=why)
     (folder / AUDIT).write_text(text, encoding="utf-8")
 
@@ -203,28 +206,41 @@ def _of_families(frame: pd.DataFrame, families: Collection[tuple[str, str]]) -> 
     return found
 
 
-def _small(result: AuditResult, away: Any) -> dict[str, pd.DataFrame]:
-    """The rows of audit.json: of confirmatory metrics overall, by group and by class."""
-    import pandas as pd
+def _places(frame: pd.DataFrame) -> dict[tuple[str, str], Any]:
+    """Positions of the rows by metric and level, in the order in which these first appear."""
+    found: dict[Any, Any] = frame.groupby(["metric", "by"], sort=False).indices
+    return dict(sorted(found.items(), key=lambda item: item[1][0]))
+
+
+def _small(result: AuditResult, stored: pd.DataFrame) -> dict[str, pd.DataFrame]:
+    """The rows of audit.json: of confirmatory metrics overall, by group and by class.
+
+    `stored` are the results that are not left to the cube.
+    """
+    import numpy as np
 
     from fairweight.auditing.metrics import confirmatory
 
     # Those of every audit, and those that a policy names.
     metrics = {metric for metric, _ in confirmatory()}
     metrics |= {metric for metric, _ in result.provenance.options.get("confirmatory", ())}
-    is_confirmatory = result.results["family"].fillna("").str.startswith("confirmatory")
-    metrics |= {*result.results.loc[is_confirmatory, "metric"]}
-    chosen = result.results[~away]
-    chosen = chosen[chosen["metric"].isin(metrics)]
-    rows = pd.concat([chosen[chosen["by"] == by] for by in HERE]).head(MOST_ROWS).sort_index()
-    # A gate needs all limits of a family or none of them.
-    limits = [result.bounds.iloc[:0]]
-    of_metrics = result.bounds[result.bounds["metric"].isin(metrics)]
+    named = result.results["family"].dropna().unique().tolist()
+    families = [name for name in named if name.startswith("confirmatory")]
+    metrics |= {*result.results.loc[result.results["family"].isin(families), "metric"].unique()}
+    # Of hundreds of thousands of rows only those that are written are copied.
+    chosen = stored["metric"].isin(metrics)
+    rows = np.concatenate([np.flatnonzero(chosen & (stored["by"] == by)) for by in HERE])
+    limits: list[int] = []
+    families_of_limits = _places(result.bounds).items()
     for by in HERE:
-        for _, family in of_metrics[of_metrics["by"] == by].groupby("metric", sort=False):
-            if sum(map(len, limits)) + len(family) <= MOST_ROWS:
-                limits.append(family)
-    made = {"results": rows, "bounds": pd.concat(limits).sort_index()}
+        for (metric, own), at in families_of_limits:
+            # A gate needs all limits of a family or none of them.
+            if own == by and metric in metrics and len(limits) + len(at) <= MOST_ROWS:
+                limits += [*at]
+    made = {
+        "results": stored.take(np.sort(rows[:MOST_ROWS])),
+        "bounds": result.bounds.take(sorted(limits)),
+    }
     if len(result.left_out) <= MOST_ROWS:
         made["left_out"] = result.left_out
     return made
@@ -243,7 +259,7 @@ def _document(
     request = origin.pop("request")
 
     rows, limits, rows_here, limits_here = (
-        Counter(zip(frame["metric"], frame["by"], strict=True))
+        Counter({key: len(at) for key, at in _places(frame).items()})
         for frame in (result.results, result.bounds, here["results"], here["bounds"])
     )
     document: dict[str, Any] = {

@@ -44,7 +44,7 @@ def parsed(text: str) -> dict[str, Any]:
 
     try:
         document = json.loads(text, parse_constant=no_number)
-        if "\\ud" in text.lower():  # half a character, which no file can hold
+        if "\\ud" in text or "\\uD" in text:  # half a character, which no file can hold
             json.dumps(document, ensure_ascii=False).encode()
     except json.JSONDecodeError as error:
         raise InputError(

@@ -49,6 +49,7 @@ from fairweight.auditing.pairing import Parents
 from fairweight.auditing.result import AuditResult, Provenance
 from fairweight.auditing.vocabulary import as_number, of_cube, some
 from fairweight.base.fields import options_of
+from fairweight.base.memory import give_back
 from fairweight.base.types import Progress
 from fairweight.errors import InputError, UnknownNameError
 from fairweight.specs.audit import AuditOptions, Members
@@ -213,8 +214,10 @@ def run(
     lead = lead_table(made, signs, request.options.alpha)
     members = per_seed([(part.members, part.blocks) for part in made], request.baseline)
     # Of 10,000 groups every frame is a hundred megabytes: what has become one is let go.
+    give_back()
     bounds = bounds_frame(blocks)
     results = frame(blocks)
+    give_back()
     if len(reliability):
         results = beside_calibrated(results, reliability, request.baseline)
     named = [cube.of_task(t).label_classes[i] for t, i in positive.items() if i is not None]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -113,6 +113,11 @@ class AuditResult:
         return dict(found)
 
     @cached_property
+    def overall_per_seed(self) -> pd.DataFrame:
+        """The rows of `per_seed` about everybody, which the finding of every variant looks at."""
+        return self.per_seed[self.per_seed["by"] == "overall"]
+
+    @cached_property
     def rows_by_key(self) -> dict[tuple[str, ...], tuple[Row, ...]]:
         """What `rows_of` and `power_of` have made so far."""
         return {}
@@ -158,20 +163,56 @@ def select(
 ) -> pd.DataFrame:
     """Rows of `results` of one variant, metrics, level and scope (none is `model`)."""
     names = (metric,) if isinstance(metric, str) else metric
-    found = [result.places.get((variant, name, by, scope), ()) for name in dict.fromkeys(names)]
-    return result.results.take(sorted(place for places in found for place in places))
+    import numpy as np
+
+    none = np.zeros(0, dtype=np.intp)
+    found = [result.places.get((variant, name, by, scope), none) for name in dict.fromkeys(names)]
+    return result.results.take(np.sort(np.concatenate([none, *found])))
 
 
 def rows_of(
     result: AuditResult, variant: str, metric: str, by: str, scope: Scope = "model"
 ) -> tuple[Row, ...]:
-    """The rows that `select` gives as dictionaries, made once: sentences ask for them often."""
+    """The rows that `select` gives, made once: sentences ask for them often."""
     key = variant, metric, by, scope
     if key not in result.places:
         return ()
     if key not in result.rows_by_key:
-        result.rows_by_key[key] = tuple(records(select(result, variant, metric, by, scope)))
+        columns = Columns(select(result, variant, metric, by, scope))
+        rows = tuple(FrameRow(columns, at) for at in range(len(columns.frame)))
+        result.rows_by_key[key] = rows
     return result.rows_by_key[key]
+
+
+class Columns(dict[str, list[Any]]):
+    """The columns of a frame as lists, each made when it is first asked for."""
+
+    def __init__(self, frame: pd.DataFrame) -> None:
+        super().__init__()
+        self.frame = frame
+
+    def __missing__(self, name: str) -> list[Any]:
+        made: list[Any] = self.frame[name].tolist()
+        self[name] = made
+        return made
+
+
+class FrameRow(Mapping[str, Any]):
+    """A row of a frame to read from: sentences ask for a few of its many columns."""
+
+    __slots__ = ("_at", "_columns")
+
+    def __init__(self, columns: Columns, at: int) -> None:
+        self._columns, self._at = columns, at
+
+    def __getitem__(self, name: str) -> Any:
+        return self._columns[name][self._at]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(map(str, self._columns.frame.columns))
+
+    def __len__(self) -> int:
+        return len(self._columns.frame.columns)
 
 
 def power_of(result: AuditResult, variant: str, metric: str, by: str) -> tuple[Row, ...]:

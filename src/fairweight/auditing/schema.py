@@ -19,6 +19,7 @@ from fairweight.errors import InputError
 if TYPE_CHECKING:
     import numpy as np
     import pandas as pd
+    import pyarrow as pa
     from numpy.typing import NDArray
 
 # The status of a row: how far it may be leaned on.
@@ -111,7 +112,32 @@ def frame(table: str, rows: Any = (), *, more: Iterable[str] = ()) -> pd.DataFra
         ]
         columns = {name: [row.get(name) for row in held] for name in names}
     made = {name: _array(columns[name], kinds.get(name, "mixed")) for name in names}
-    return pd.DataFrame(made)
+    return pd.DataFrame(made, copy=False)
+
+
+def text(parts: Sequence[NDArray[np.object_]]) -> pa.Array:
+    """Pieces of a column of text as one column, for `frame`.
+
+    A piece that repeats one text (`np.broadcast_to`) is not read cell by cell, and a piece that
+    stands in several places is read once.
+
+    >>> import numpy as np
+    >>> names = np.array(["a", None], dtype=object)
+    >>> text([names, np.broadcast_to(np.array("b", dtype=object), 2), names]).to_pylist()
+    ['a', None, 'b', 'b', 'a', None]
+    """
+    import pyarrow as pa
+
+    kind = pa.large_string()
+    made = {}
+    for values in parts:
+        if id(values) in made:
+            continue
+        if len(values) and values.strides == (0,):
+            made[id(values)] = pa.repeat(pa.scalar(values[0], kind), len(values))
+        else:
+            made[id(values)] = pa.array(values, kind, from_pandas=True)
+    return pa.concat_arrays([made[id(values)] for values in parts])
 
 
 def typed(table: str | None, held: pd.DataFrame) -> pd.DataFrame:

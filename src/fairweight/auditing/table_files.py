@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 LEVEL = 9  # of zstd: 4 % smaller than 1 at the same speed
+FEW_VALUES, HARDLY_REPEAT = 0.05, 0.9  # different values, as a share of a column's numbers
 MOST_VALUES = 1_000_000_000  # of one table that is read
 
 
@@ -55,25 +56,29 @@ def _beside(path: Path) -> Iterator[Path]:
 
 
 def write_parquet(frame: pd.DataFrame, path: Path) -> Path:
-    """Numbers that hardly repeat are split into their bytes, which takes a sixth off them."""
+    """Numbers are stored by how often they repeat, each way where it is the smallest.
+
+    Those that hardly repeat are split into their bytes, those of few values are a dictionary; of
+    those between, such as limits that several metrics share, zstd finds the runs that come again.
+    """
     import pyarrow as pa
     import pyarrow.compute as pc
     import pyarrow.parquet as parquet
 
     with _beside(path) as place, place.open("wb") as file:
         table = pa.Table.from_pandas(frame, preserve_index=False)
-        split = [
-            name
+        different = {
+            name: pc.count_distinct(column).as_py() / max(len(column) - column.null_count, 1)
             for name, column in zip(table.column_names, table.columns, strict=True)
             if pa.types.is_float64(column.type)
-            and 2 * pc.count_distinct(column).as_py() > len(column) - column.null_count
-        ]
+        }
+        split = [name for name, share in different.items() if share > HARDLY_REPEAT]
         parquet.write_table(
             table,
             file,
             compression="zstd",
             compression_level=LEVEL,
-            use_dictionary=[name for name in table.column_names if name not in split],
+            use_dictionary=[n for n in table.column_names if different.get(n, 0.0) < FEW_VALUES],
             use_byte_stream_split=split or False,
         )
     return path
@@ -233,7 +238,8 @@ def read_parquet(folder: Path, name: str, table: str, rows: int | None) -> pd.Da
             raise other_form(f"{table}.{column}", f"should be {form} or empty, not {kind}")
     try:
         made = held.to_pandas(
-            types_mapper={pa.int64(): pd.Int64Dtype(), pa.bool_(): pd.BooleanDtype()}.get
+            split_blocks=True,
+            types_mapper={pa.int64(): pd.Int64Dtype(), pa.bool_(): pd.BooleanDtype()}.get,
         )
     except (pa.ArrowException, UnicodeError, ValueError) as error:
         raise InputError(f"'{name}' beside audit.json holds text that is no UTF-8.") from error

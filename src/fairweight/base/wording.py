@@ -48,6 +48,8 @@ def missing(value: Any) -> bool:
 
 def real(value: Any) -> float:
     """A cell as a float; NaN where it holds nothing."""
+    if isinstance(value, float):  # most cells
+        return float(value)
     return math.nan if missing(value) else float(value)
 
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from fairweight.auditing.result import is_ok, records, select
+from fairweight.auditing.result import is_ok, records, row_ok, rows_of, select
 from fairweight.base.wording import are, counted, missing, shown
 from fairweight.report.finding import (
     Change,
@@ -535,9 +535,9 @@ def _absent(result: AuditResult) -> list[str]:
                 f"{counted(number, 'example')} left out: some model has no prediction for them."
             )
     for variant in result.variants:
-        rows = select(result, variant, "abstention_rate", "overall")
-        rows = rows[is_ok(rows) & rows["task"].isna()] if len(rows) else rows
-        for _, row in rows.iterrows():
+        for row in rows_of(result, variant, "abstention_rate", "overall"):
+            if not row_ok(row) or not missing(row["task"]):
+                continue
             parts = [
                 f"{count(round(float(row[side]) * int(row['n'])))} of {shown(name, NAME)}"
                 for side, name in (("baseline", result.baseline), ("compressed", variant))

@@ -675,7 +675,8 @@ def find(result: AuditResult, variant: str | None = None) -> Finding:
         ),
         leak=leaks(result.variants_table, (name,)).get(name),
         runs=tuple(
-            values_of(result.per_seed, side, result.primary) for side in (result.baseline, name)
+            values_of(result.overall_per_seed, side, result.primary)
+            for side in (result.baseline, name)
         ),
         unit=unit_of_audit(result),
         predictions_changed=_predictions_changed(result, name, model),

@@ -9,6 +9,8 @@ from functools import partial
 from itertools import product
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
+import numpy as np
+
 from fairweight.auditing.metrics import metrics
 from fairweight.auditing.metrics.outcomes import OUTCOMES
 from fairweight.auditing.result import Scope, at_task, records, select
@@ -103,7 +105,9 @@ def detail_tables(result: AuditResult) -> dict[str, ShownTable]:
         ("groupings", "Group columns as a whole", frame["by"] == "grouping"),
     )
     members = members_of(result)
-    tables = {anchor: results_table(title, frame[rows], members) for anchor, title, rows in parts}
+    tables = {
+        anchor: results_table(title, frame, members, rows=rows) for anchor, title, rows in parts
+    }
     if (frame["n_seeds_baseline"].fillna(1) > 1).any() or (frame["n_seeds_compressed"] > 1).any():
         file = "tables/per_seed.parquet"
         shown = [(key, title, partial(_result_cell, kind)) for key, title, kind in _MEMBERS]
@@ -208,23 +212,27 @@ def results_table(
     members: str,
     without: Sequence[str] = (),
     link: RowLink | None = None,
+    rows: pd.Series | None = None,
 ) -> ShownTable:
     """Rows of the results.
 
     Parameters
     ----------
+    rows
+        Which rows of the frame; all by default.
     without
         Columns that the title, or the page, says of every row.
     link
         Where the names in a row lead.
     """
-    same = (*without, "scope") if frame["scope"].nunique() < 2 else without
+    scope = frame["scope"] if rows is None else frame["scope"][rows]
+    same = (*without, "scope") if scope.nunique() < 2 else without
     columns = tuple(
         (key, worded(heading, members), partial(_result_cell, kind))
         for key, heading, kind in _RESULTS
         if key not in same
     )
-    return frame_table(title, frame, columns, RESULTS, link)
+    return frame_table(title, frame, columns, RESULTS, link, rows=rows)
 
 
 def frame_table(
@@ -234,6 +242,7 @@ def frame_table(
     file: str,
     link: RowLink | None = None,
     first: int | None = None,
+    rows: pd.Series | None = None,
 ) -> ShownTable:
     """Rows of a frame; columns without a single value are left out.
 
@@ -245,15 +254,18 @@ def frame_table(
         Where all rows are.
     first
         So many rows from the top; by default the `LIMIT` with the largest n.
+    rows
+        Which rows of the frame; all by default. Only those that are shown are copied.
     """
-    held = [column for column in columns if frame[column[0]].notna().any()]
-    some = frame.head(LIMIT if first is None else first)
-    if first is None and len(frame) > LIMIT and "n" in frame.columns:
-        # In their own order, by places: the labels of a frame need not be unique.
-        order = frame["n"].astype("float64").fillna(-1.0).to_numpy().argsort(kind="stable")[::-1]
-        some = frame.iloc[sorted(order[:LIMIT])]
-    rows = []
-    for row in records(some):
+    # By places: the labels of a frame need not be unique.
+    chosen = np.arange(len(frame)) if rows is None else np.flatnonzero(rows)
+    held = [c for c in columns if frame[c[0]].notna().to_numpy()[chosen].any()]
+    some = chosen[: LIMIT if first is None else first]
+    if first is None and len(chosen) > LIMIT and "n" in frame.columns:
+        n = frame["n"].astype("float64").fillna(-1.0).to_numpy()[chosen]
+        some = np.sort(chosen[n.argsort(kind="stable")[::-1][:LIMIT]])  # in their own order
+    made = []
+    for row in records(frame.take(some)):
         cells = [show(row, key) for key, _, show in held]
         if link is not None:
             places = [link(row, key) for key, _, _ in held]
@@ -261,11 +273,11 @@ def frame_table(
                 c if at is None else replace(c, link=at)
                 for c, at in zip(cells, places, strict=True)
             ]
-        rows.append(tuple(cells))
+        made.append(tuple(cells))
     which = "with the largest n" if first is None else "that come first"
-    cut = cut_of(len(rows), len(frame), file, which)
+    cut = cut_of(len(made), len(chosen), file, which)
     headings = tuple(heading for _, heading, _ in held)
-    return ShownTable(title, headings, tuple(rows), len(frame), cut)
+    return ShownTable(title, headings, tuple(made), len(chosen), cut)
 
 
 _MEMBERS = (

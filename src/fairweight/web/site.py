@@ -187,7 +187,13 @@ class Site:
                 f"'{item.title}' has no audit; make one with fairweight audit, or look at its "
                 "examples."
             )
-        return self._audits.get((item.key, _stamp(item)), lambda: load(path))
+
+        def read() -> AuditResult:
+            result = load(path)
+            self.kept(item, "tasks", lambda: bool(result.tasks))  # the tabs need not read it again
+            return result
+
+        return self._audits.get((item.key, _stamp(item)), read)
 
     def index(self, item: Item) -> VoteIndex:
         """Its votes; `NotReadyError` while they are indexed, if that takes long."""

@@ -10,8 +10,15 @@ import pandas as pd
 import pytest
 
 import fairweight as fw
-from fairweight.auditing.compare.estimate import members_of
+from fairweight.auditing.compare.estimate import (
+    MANY_ROWS,
+    Estimate,
+    Formula,
+    limits_at,
+    members_of,
+)
 from fairweight.auditing.gate.endpoints import demands
+from fairweight.auditing.intervals.proportion import tango
 from fairweight.auditing.metrics.outcomes import OUTCOMES
 from fairweight.auditing.metrics.registry import metric, metrics
 from fairweight.auditing.result import BOUND_COLUMNS, BOUNDED, DIVISORS, GATE_ALPHA
@@ -439,3 +446,23 @@ def test_members_of_several_tasks_have_their_mean() -> None:
     two = pd.concat([seeds([0.9, 0.8]).assign(task="a"), seeds([0.7, 0.8]).assign(task="b")])
     assert members_of(two, "small").accuracy == pytest.approx((0.8, 0.8))
     assert members_of(two, "another").seeds == ()
+
+
+def test_many_rows_have_the_limits_that_each_has_alone() -> None:
+    """Equal rows are computed once, at the levels of their own family."""
+    rng = np.random.default_rng(3)
+    gained, lost = rng.integers(0, 3, (2, MANY_ROWS + 500)).astype(float)
+    n = gained + lost + rng.integers(0, 9, len(lost))
+    halves = slice(0, 1500), slice(1500, None)
+    formulas = [Formula(tango, (n[h], lost[h], gained[h])) for h in halves]
+    levels = np.array([0.01, 0.001]), np.array([0.02, 0.001])
+    asked = [
+        (Estimate.closed(n[h], formula), 0.05, own)
+        for h, formula, own in zip(halves, formulas, levels, strict=True)
+    ]
+    for formula, own, found in zip(formulas, levels, limits_at(asked), strict=True):
+        assert found.corrected is not None
+        alone = formula(np.array([0.05, *own])[:, None])
+        for side in (0, 1):
+            both = np.stack([found.pointwise[side], *found.corrected[side]])
+            np.testing.assert_allclose(both, alone[side], rtol=1e-13, equal_nan=True)

@@ -22,6 +22,7 @@ from fairweight.auditing.compare.estimate import (
     LimitsAt,
     few_changes,
     limits_where,
+    repeated,
     status,
 )
 from fairweight.auditing.compare.influence import Part
@@ -361,7 +362,7 @@ def drawn_family(c: Comparison, estimand: Estimand, found: Replicated | None, sc
     p = nothing
     if found.bootstrap is None or entry.linear:  # limits that need no draws: t, or none at all
         state = _state(c, estimand, found.observed, found)
-        how = np.full(len(state), f"none: {estimand.no_limits}", dtype=object)
+        how = repeated(f"none: {estimand.no_limits}", len(state)).copy()
         if estimand.p_value is not None:
             p = estimand.p_value
         if entry.linear:
@@ -441,7 +442,7 @@ def _percentiles(
         return ~own.still & (own.undefined <= UNSTABLE)
 
     drawn = f"({len(draws.compressed)} replicates{', members drawn too' if method else ''})"
-    how = np.full(len(state), f"percentile bootstrap {drawn}", dtype=object)
+    how = repeated(f"percentile bootstrap {drawn}", len(state)).copy()
     if inflated:
         how[:] = f"basic bootstrap {drawn}"
         if estimand.metric.inflation == "absolute" and found.swapped is not None:
@@ -490,7 +491,7 @@ def _two_way(c: Comparison, estimand: Estimand, found: Replicated, observed: Val
         p = _relabelled_p(estimand, found)
         interval = f"wider of {interval} and percentile bootstrap with members drawn"
     low = limits(np.array([c.options.alpha]), "change")[0][0]
-    how = np.full(len(state), interval, dtype=object)
+    how = repeated(interval, len(state)).copy()
     few = few_changes(state)
     how[(np.isnan(low) | ~limits_known(shown, few, found, "change")) & shown] = NO_WIDTH
     how[few] = FEW_CHANGES

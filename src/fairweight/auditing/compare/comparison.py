@@ -358,6 +358,15 @@ def groupings_of(c: Comparison, kind: str) -> list[Grouping]:
 
 
 def slots_of(c: Comparison, grouping: Grouping, kind: str) -> Slots:
+    """The rows of a kind that a grouping has: made once, so that every metric shares the names."""
+    asked = "slots", grouping.name, kind
+    if asked not in c.once:
+        c.once[asked] = _new_slots(c, grouping, kind)
+    made: Slots = c.once[asked]
+    return made
+
+
+def _new_slots(c: Comparison, grouping: Grouping, kind: str) -> Slots:
     classes = np.array(c.classes, dtype=object)
     levels = np.array(grouping.levels, dtype=object)
     if kind == "class":
@@ -407,6 +416,8 @@ def plain_slots(
 
 def kept_slots(slots: Slots, keep: NDArray[np.bool_]) -> Slots:
     """The slots where `keep` is true."""
+    if keep.all():
+        return slots
     return Slots(
         slots.by,
         slots.kind,
@@ -418,6 +429,8 @@ def kept_slots(slots: Slots, keep: NDArray[np.bool_]) -> Slots:
 
 
 def join_slots(slots: Sequence[Slots], kind: str) -> Slots:
+    if len(slots) == 1 and slots[0].kind == kind:
+        return slots[0]
     return Slots(
         slots[0].by,
         kind,

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
-from itertools import pairwise
+from functools import lru_cache, partial
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import numpy as np
@@ -181,13 +180,22 @@ def _computed(asked: Sequence[tuple[Formula, Floats]]) -> list[Limits]:
         every = [asked[i][0].columns for i in places]
         columns = [beside(column) for column in zip(*every, strict=True)]
         sizes = [len(own[0]) for own in every]
-        level = np.repeat(np.array([asked[i][1] for i in places]).T, sizes, axis=1)
+        levels = np.array([asked[i][1] for i in places])
+        level = np.repeat(levels.T, sizes, axis=1)
+        first: NDArray[Any] | None = None
+        if level.shape[1] > MANY_ROWS and all(column.ndim == 1 for column in columns):
+            # Thousands of small groups have few different counts: each is computed once.
+            alike = np.unique(levels, axis=0, return_inverse=True)[1].reshape(-1)
+            first, place = different([*columns, np.repeat(alike, sizes)])
+            columns, level = [column[first] for column in columns], level[:, first]
         low, high = np.empty_like(level), np.empty_like(level)
         step = max(1, AT_ONCE // number)
         for start in range(0, level.shape[1], step):
             here = slice(start, start + step)
             made = function(*(column[here] for column in columns), level[:, here])
             low[:, here], high[:, here] = made
+        if first is not None:
+            low, high = low[:, place], high[:, place]
         for i, stop, size in zip(places, np.cumsum(sizes), sizes, strict=True):
             here = slice(stop - size, stop)
             found[i] = low[:, here], high[:, here]
@@ -197,6 +205,21 @@ def _computed(asked: Sequence[tuple[Formula, Floats]]) -> list[Limits]:
 def beside(parts: Sequence[NDArray[Any]]) -> NDArray[Any]:
     """Rows of several tables as one; of a single table no copy."""
     return parts[0] if len(parts) == 1 else np.concatenate(parts)
+
+
+def different(columns: Sequence[NDArray[Any]]) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """The first of every different row of a table, and which of them each row is like.
+
+    >>> [part.tolist() for part in different([np.array([3, 1, 3]), np.array([0, 0, 0])])]
+    [[0, 1], [0, 1, 0]]
+    """
+    place = np.zeros(len(columns[0]), dtype=np.intp)
+    for column in columns:
+        code, values = pd.factorize(column, use_na_sentinel=False)
+        place = pd.factorize(place * len(values) + code)[0]
+    # Codes are given in the order of their first rows.
+    seen = np.maximum.accumulate(np.concatenate([[-1], place]))
+    return np.flatnonzero(place > seen[:-1]), place
 
 
 def _ends(low: Floats, high: Floats) -> Ends:
@@ -333,29 +356,38 @@ def block(c: Comparison, metric: str, slots: Slots, scope: str, **columns: Any) 
     if scope == "method" and c.has_method:  # parents without children take no part
         members = (int((c.unit_weights[0] > 0).sum()), int((c.unit_weights[1] > 0).sum()))
     made: Block = {
-        "variant": np.full(size, c.variant, dtype=object),
-        "metric": np.full(size, metric, dtype=object),
-        "by": np.full(size, slots.by, dtype=object),
+        "variant": repeated(c.variant, size),
+        "metric": repeated(metric, size),
+        "by": repeated(slots.by, size),
         "group": slots.group,
         "class": slots.cls,
-        "task": np.full(size, c.task, dtype=object),
-        "scope": np.full(size, scope, dtype=object),
-        "n_seeds_baseline": np.full(size, float(members[0])),
-        "n_seeds_compressed": np.full(size, float(members[1])),
-        "kind": np.full(size, slots.kind, dtype=object),
+        "task": repeated(c.task, size),
+        "scope": repeated(scope, size),
+        "n_seeds_baseline": repeated(float(members[0]), size),
+        "n_seeds_compressed": repeated(float(members[1]), size),
+        "kind": repeated(slots.kind, size),
         "outside": slots.outside,
     }
     for name, value in columns.items():
         array = np.asarray(value, dtype=object if name in TEXT_COLUMNS else float)
-        made[name] = array if array.shape == (size,) else np.full(size, array, array.dtype)
+        if array.base is not None and array.base.nbytes > array.nbytes:
+            array = array.copy()  # limits at other levels are let go
+        made[name] = array if array.shape == (size,) else np.broadcast_to(array, size)
     return made
+
+
+@lru_cache(maxsize=10_000)
+def repeated(value: str | float | None, size: int) -> NDArray[Any]:
+    """One value in every row, held once for all who ask; to be read only."""
+    kind = float if isinstance(value, float) else object
+    return np.broadcast_to(np.array(value, dtype=kind), size)
 
 
 def status(c: Comparison, n: Floats | None, n_clusters: Floats | None) -> NDArray[np.object_]:
     """`ok`, or why a row must not be leaned on; decided on sizes, never on results."""
     if n is None:
         return np.array(["ok"], dtype=object)
-    found = np.full(len(n), "ok", dtype=object)
+    found = repeated("ok", len(n)).copy()
     found[n < c.options.min_group] = f"small_group: n < {c.options.min_group}"
     found[n == 0] = "not_estimable: no examples"
     if n_clusters is not None and c.cube.unit_is_cluster:
@@ -378,16 +410,17 @@ def frame(blocks: Sequence[Block]) -> pd.DataFrame:
 
     The blocks are empty afterwards: columns go over one by one.
     """
-    ends = np.cumsum([0, *(len(b["variant"]) for b in blocks)])
-    places = [slice(start, end) for start, end in pairwise(ends)]
-    columns: dict[str, NDArray[Any]] = {}
+    if not blocks:
+        return schema.frame("results")
+    sizes = [len(b["variant"]) for b in blocks]
+    columns: dict[str, Any] = {}
     for name in RESULT_COLUMNS:
         text = name in TEXT_COLUMNS
-        column = np.full(ends[-1], None if text else np.nan, dtype=object if text else float)
-        for b, here in zip(blocks, places, strict=True):
-            if name in b:
-                column[here] = b.pop(name)
-        columns[name] = column
+        parts = [
+            b.pop(name) if name in b else repeated(None if text else np.nan, size)
+            for b, size in zip(blocks, sizes, strict=True)
+        ]
+        columns[name] = schema.text(parts) if text else np.concatenate(parts)
     return schema.frame("results", columns)
 
 
@@ -435,7 +468,7 @@ def corrected_rows(
         "excess_p_adjusted": adjust(np.where(inside, excess, np.nan), method)
         if draws is None
         else np.where(inside, draws.adjusted(excess), np.nan),
-        "family": np.array([name if here else None for here in inside], dtype=object),
+        "family": np.where(inside, *(repeated(text, len(inside)) for text in (name, None))),
         "n_family": np.where(inside, float(max(1, inside.sum())), np.nan),
     }
 
@@ -464,24 +497,27 @@ def bounds_frame(blocks: Sequence[Block]) -> pd.DataFrame:
                 columns[name].append(b[name])
             # A row's status; what its limits are instead of an interval is said here alone.
             state = b["status"].copy()
-            for i, how in enumerate(b.get("interval", ())):
-                if state[i] == "ok" and isinstance(how, str) and how.startswith("none"):
-                    state[i] = f"not_estimable: {how}"
+            if "interval" in b:
+                none = (state == "ok") & schema.of_kind(b["interval"], "none")
+                state[none] = "not_estimable: " + b["interval"][none]
             if quantity == "value" and "value_known" in b:
                 state[b["value_known"]] = "ok"  # whatever the shift lacks
-            for i, how in enumerate(b.get("bound_status", ()) if quantity == "shift" else ()):
-                if how is not None:  # a bound of the shift
-                    state[i] = how
+            if quantity == "shift" and "bound_status" in b:
+                bound = pd.notna(b["bound_status"])
+                state[bound] = b["bound_status"][bound]
             columns["status"].append(state)
-            columns["quantity"].append(np.full(size, quantity, dtype=object))
-            columns["estimate"].append(b.get(estimate, np.full(size, np.nan)))
+            columns["quantity"].append(repeated(quantity, size))
+            columns["estimate"].append(b.get(estimate, repeated(np.nan, size)))
             ends.append(limits)
     if not ends:
         return schema.frame("bounds")
-    made = {name: np.concatenate(parts) for name, parts in columns.items()}
-    limits = np.concatenate(ends)
+    made = {
+        name: np.concatenate(parts) if name in ("n", "estimate") else schema.text(parts)
+        for name, parts in columns.items()
+    }
     for i, j in enumerate(DIVISORS):
-        made[f"low_{j}"], made[f"high_{j}"] = limits[:, i, 0], limits[:, i, 1]
+        for side, end in enumerate(("low", "high")):
+            made[f"{end}_{j}"] = np.concatenate([limits[:, i, side] for limits in ends])
     return schema.frame("bounds", made)
 
 
@@ -551,13 +587,15 @@ def per_seed(
             for m, member in enumerate(members):
                 if np.isnan(values[:, m]).all() or (known and member.variant == baseline):
                     continue
-                columns["variant"].append(np.full(size, member.variant, dtype=object))
-                columns["seed"].append(np.full(size, member.seed, dtype=object))
+                columns["variant"].append(repeated(member.variant, size))
+                columns["seed"].append(repeated(member.seed, size))
                 for name in MEMBER_KEYS:
                     columns[name].append(b[name])
                 columns["value"].append(values[:, m])
+    if not columns["value"]:
+        return schema.frame("per_seed")
     made = {
-        name: np.concatenate(parts) if parts else np.zeros(0, dtype=object)
+        name: np.concatenate(parts) if name in ("n", "value") else schema.text(parts)
         for name, parts in columns.items()
     }
     return schema.frame("per_seed", made)

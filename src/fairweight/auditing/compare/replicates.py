@@ -20,11 +20,12 @@ from typing import TYPE_CHECKING, TypeAlias
 import numpy as np
 
 from fairweight.auditing.compare.comparison import Comparison
+from fairweight.auditing.compare.estimate import beside
 from fairweight.auditing.compare.influence import Changed, Influence
 from fairweight.auditing.compare.members import BATCH, Both, PerMember, StoredDraws, Values
 from fairweight.auditing.compare.retraining import Statistic, context, difference
 from fairweight.auditing.counts.counts import Counts, Tally, coins, resampler
-from fairweight.base.memory import budget
+from fairweight.base.memory import budget, reuse_freed_blocks
 from fairweight.base.types import Floats
 
 if TYPE_CHECKING:
@@ -357,9 +358,7 @@ def in_batches(
         generators = [np.random.default_rng(seed) for seed in seeds[first:last]]
         work(generators, sizes[first:last], first * BATCH)
 
-    # Freeing 31 MiB once makes glibc reuse blocks up to that size; else every array of every block
-    # is mapped and faulted in anew, a quarter of the processor time with hundreds of classes.
-    np.empty(31 << 20, dtype=np.uint8)
+    reuse_freed_blocks()
     jobs = range(0, len(sizes), together)
     if len(jobs) == 1:
         run(0)
@@ -385,7 +384,7 @@ def _draw(
 
     def work(generators: list[np.random.Generator], sizes: list[int], start: int) -> None:
         made = [draw(rng, size) for rng, size in zip(generators, sizes, strict=True)]
-        each = _sides(tally, np.concatenate([flat for flat, _ in made]), k, excess=excess)
+        each = _sides(tally, beside([flat for flat, _ in made]), k, excess=excess)
         given = [weights for _, weights in made if weights is not None]
         weights = (
             (np.concatenate([one for one, _ in given]), np.concatenate([two for _, two in given]))

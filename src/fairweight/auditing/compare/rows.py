@@ -34,6 +34,7 @@ from fairweight.auditing.compare.estimate import (
     joined,
     limits_at,
     limits_where,
+    repeated,
     status,
     without_limits,
 )
@@ -207,7 +208,8 @@ def _rows(c: Comparison, asked: _Asked, ends: Mapping[str, Ends]) -> Block:
         rows["members"] = family.members.T
     if slots.kind == "group*class":
         present = np.asarray(family.n) > 0
-        rows = {name: values[present] for name, values in rows.items()}
+        if not present.all():
+            rows = {name: values[present] for name, values in rows.items()}
     if "p_adjusted" in family.columns:  # by random signs, with the groups it is the largest of
         return rows
     return corrected_rows(rows, metric, c.options, asked.draws)
@@ -237,7 +239,7 @@ def _bounds(c: Comparison, asked: _Asked, change: Limits, ends: Mapping[str, End
         return made
     made["bounds_shift"] = columns(change)
     if family.gate_status is not None:
-        made["bound_status"] = np.full(len(family.n), family.gate_status, dtype=object)
+        made["bound_status"] = repeated(family.gate_status, len(family.n))
     if few.any():
         asked_for = few & np.isfinite(family.shift.value)
         bounds = harmful_bounds(c, family.metric, family.slots.kind, asked_for)
@@ -445,7 +447,7 @@ def refused_if_harmed(rows: Block, found: Sequence[LeftOut]) -> Block:
         return rows
     shown = ", ".join(harmed[:5]) + (f" and {len(harmed) - 5} more" if len(harmed) > 5 else "")
     size = len(rows["status"])
-    refused = {**rows, "status": np.full(size, f"not_estimable: zero baseline in {shown}", object)}
+    refused = {**rows, "status": repeated(f"not_estimable: zero baseline in {shown}", size)}
     for name in ("ci_low", "ci_high", "p_value", "p_adjusted", "debiased"):
-        refused[name] = np.full(size, np.nan)
+        refused[name] = repeated(np.nan, size)
     return refused

@@ -64,17 +64,24 @@ class SignedUnits:
         many = np.flatnonzero(self.copies > 64)
         normal = np.flatnonzero(self.copies == 0)
         mask = np.uint64(2**64 - 1) >> (64 - self.copies[several]).astype(np.uint64)
+        # Small numbers are put in order before they become floats: four times fewer bytes.
+        place = np.zeros(size, dtype=np.intp)
+        place[np.concatenate([single, several])] = np.arange(len(single) + len(several))
+        copies = self.copies.astype(np.float32)[:, None]
         for start in range(0, N_DRAWS, together):
             n = min(together, N_DRAWS - start)
             made = np.empty((size, n), dtype=np.float32)
+            heads = []
             if len(single):
                 raw = np.frombuffer(rng.bytes(len(single) * -(-n // 8)), dtype=np.uint8)
-                bits = np.unpackbits(raw.reshape(len(single), -1), axis=1, count=n)
-                made[single] = bits.astype(np.float32) * 2 - 1
+                heads.append(np.unpackbits(raw.reshape(len(single), -1), axis=1, count=n))
             if len(several):
                 words = rng.integers(0, 2**64, size=(len(several), n), dtype=np.uint64)
-                heads = np.bitwise_count(words & mask[:, None])
-                made[several] = 2 * heads.astype(np.float32) - self.copies[several][:, None]
+                heads.append(np.bitwise_count(words & mask[:, None]))
+            if heads:
+                made[:] = np.concatenate(heads).take(place, axis=0)
+                made *= 2
+                made -= copies
             if len(many):
                 number = self.copies[many][:, None]
                 made[many] = 2 * rng.binomial(number, 0.5, size=(len(many), n)) - number

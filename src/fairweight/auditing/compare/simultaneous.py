@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -27,6 +28,7 @@ from fairweight.auditing.compare.signs import (
 )
 from fairweight.auditing.counts.counts import ratio, sums
 from fairweight.auditing.counts.cube import Cube
+from fairweight.base.memory import reuse_freed_blocks
 from fairweight.base.streams import stream
 from fairweight.base.types import Floats
 
@@ -160,7 +162,11 @@ def _drawn(
     kinds = ["overall", "class"] if cube.has_classes else ["overall"]
     kinds += ["group"] if any(g.single for g in units.groupings) else []
     kinds += ["intersection"] if any(not g.single for g in units.groupings) else []
-    tasks = [[Rows(units, t, kind, options) for kind in kinds] for t in range(len(units.tasks))]
+    # A mean over tasks asks for the draws of all rows, a family for those of its own.
+    tasks = [
+        [Rows(units, t, kind, options, draws_all=bool(cube.tasks)) for kind in kinds]
+        for t in range(len(units.tasks))
+    ]
     families: list[SignRows] = []
     for kinds_of_rows in tasks:
         for v in range(len(variants)):
@@ -180,12 +186,14 @@ def _drawn(
     largest = np.zeros(N_DRAWS)
     done = 0
     rng = stream(options.random_state, "signs")
+    reuse_freed_blocks()
     for signs in units.draws(rng, normal_rng):
         place = slice(done, done + signs.shape[1])
         done += signs.shape[1]
         for kinds_of_rows in tasks:
+            together = kinds_of_rows[0].everyone @ signs
             for rows in kinds_of_rows:
-                rows.signs, rows.signs_all = rows.matrix @ signs, rows.everyone @ signs
+                rows.signs, rows.signs_all = rows.matrix @ signs, together
         for family in everyone:
             largest[place] = np.maximum(largest[place], family.draw(signs, place, rng))
     return Signs(
@@ -198,7 +206,9 @@ def _drawn(
 class Rows:
     """The rows of one kind in one task: who belongs to them, and the sums of signs in them."""
 
-    def __init__(self, units: SignedUnits, t: int, kind: str, options: Options) -> None:
+    def __init__(
+        self, units: SignedUnits, t: int, kind: str, options: Options, *, draws_all: bool
+    ) -> None:
         self.units, self.kind, self.task = units, kind, units.tasks[t]
         at = self.entries = np.flatnonzero(units.task == t)
         self.min_group = options.min_group
@@ -225,8 +235,12 @@ class Rows:
         self.n_units_in = sums(self.pair_row, units.number[self.pair_unit], self.n_rows)
         if units.clustered:
             self.inside &= self.n_units_in >= MIN_CLUSTERS
+        # The rows whose deviations are drawn, and those of each column among them.
+        self.drawn = np.arange(self.n_rows) if draws_all else np.flatnonzero(self.inside)
+        ends = np.searchsorted(self.drawn, [*self.starts, self.n_rows])
+        self.of_columns = [slice(start, end) for start, end in pairwise(ends)]
         self.size = sums(self.place, np.tile(units.amount[at], self.times), len(pairs))
-        self.matrix = self.summing(self.size)
+        self.matrix = self.summing(self.size)[self.drawn]
         self.everyone = sums(units.unit[at], units.amount[at], n_units).astype(np.float32)
         levels = np.bincount(self.column, weights=n > 0, minlength=len(columns))
         tested = np.bincount(self.column, weights=self.inside, minlength=len(columns))
@@ -271,6 +285,11 @@ class Rows:
         shape = (self.n_rows, len(self.units.copies))
         return csr_array((values[keep].astype(np.float32), at), shape=shape)
 
+    def largest(self, deviations: Floats) -> Floats:
+        """The largest of each column in every draw, at least 0: (draws, columns)."""
+        by_column = [deviations[here].max(axis=0, initial=0.0) for here in self.of_columns]
+        return np.stack(by_column, axis=1)
+
 
 class SignRows:
     """One variant in the rows of one kind and task."""
@@ -287,7 +306,7 @@ class SignRows:
         self.overall = float(ratio(np.array(units.change_total[at, v].sum()), total.sum()))
         change = np.tile(moved, rows.times)
         self.change = sums(rows.place, change, len(rows.pair_row))
-        self.matrix = rows.summing(self.change)
+        self.matrix = rows.summing(self.change)[rows.drawn]
         self.everyone = sums(units.unit[at], everyone, len(units.copies)).astype(np.float32)
         self.inverse = _inverse(rows.others)
         self.both = np.where(rows.others > 0, _inverse(rows.weight), 0.0) + self.inverse
@@ -305,7 +324,7 @@ class SignRows:
         outer = self.inverse**2 * float((units.variance * all_units**2).sum())
         # (rows, 1) each; 0 of rows outside the family, so that none of them is the largest.
         self.loss_scale, self.shift_scale, self.excess_scale = (
-            np.where(self.inside, _inverse_root(squares), 0.0)[:, None]
+            np.where(self.inside, _inverse_root(squares), 0.0)[rows.drawn, None]
             for squares in (change_squares, own_squares, crossed + outer)
         )
         self.within = None if classes is None else Within(self, classes)
@@ -326,11 +345,11 @@ class SignRows:
 
     def draw(self, signs: NDArray[np.float32], place: slice, rng: np.random.Generator) -> Floats:
         """Keep the largest deviations of some draws; return those that the lead asks about."""
-        rows = self.rows
+        rows, at = self.rows, self.rows.drawn
         self.drawn = self.matrix @ signs
         loss = self.drawn * self.loss_scale
         lead: Floats = np.maximum(loss.max(axis=0, initial=0.0), -loss.min(axis=0, initial=0.0))
-        own = self.drawn - self.shift[:, None].astype(np.float32) * rows.signs
+        own = self.drawn - self.shift[at, None].astype(np.float32) * rows.signs
         own = own * self.shift_scale
         harm = self.draws.harm[place] = own.max(axis=0, initial=0.0)
         self.draws.shift[place] = np.maximum(harm, -own.min(axis=0, initial=0.0))
@@ -338,14 +357,13 @@ class SignRows:
             return lead
         deviation = self.drawn - np.float32(self.overall) * rows.signs
         everyone = self.everyone @ signs - np.float32(self.overall) * rows.signs_all
-        self.numerator = self.both[:, None] * deviation - self.inverse[:, None] * everyone
-        excess = np.abs(self.numerator * self.excess_scale)
-        by_column = np.maximum.reduceat(excess, rows.starts, axis=0)
-        self.draws.excess[place] = by_column.T
+        self.numerator = self.both[at, None] * deviation - self.inverse[at, None] * everyone
+        by_column = rows.largest(np.abs(self.numerator * self.excess_scale))
+        self.draws.excess[place] = by_column
         if self.within is not None:
-            found = np.where(self.inside[:, None], self.within.draw(signs, rng), 0.0)
-            self.draws.within[place] = np.maximum.reduceat(np.abs(found), rows.starts, axis=0).T
-        lead = np.maximum(lead, by_column.max(axis=0, initial=0.0))
+            found = np.where(self.inside[at, None], self.within.draw(signs, rng), 0.0)
+            self.draws.within[place] = rows.largest(np.abs(found))
+        lead = np.maximum(lead, by_column.max(axis=1, initial=0.0))
         return lead
 
 
@@ -377,7 +395,8 @@ class Within:
             inside = np.where(both, each / here, 0.0)
             outside = np.where(both, each / (everyone - here), 0.0)
         shape = (rows.n_rows, n_classes)
-        self.share = csr_array((share.astype(np.float32), (self.row, self.label)), shape=shape)
+        of_rows = csr_array((share.astype(np.float32), (self.row, self.label)), shape=shape)
+        self.share = of_rows[rows.drawn]
         observed = sums(self.cell, total * (family.x - classes.shift[cls]), len(cells))
         count = sums(of.row, units.count[at], n_classes)
         if units.clustered:
@@ -394,7 +413,7 @@ class Within:
         top = sums(self.row, (inside + outside) * observed, rows.n_rows)
         self.standardised_z = np.where(number > 0, top * _inverse_root(even), np.nan)
         used = self.score if units.clustered else np.where(family.x == 0, 0.0, self.score)
-        self.matrix = rows.summing(sums(rows.place, used, len(rows.pair_row)))
+        self.matrix = rows.summing(sums(rows.place, used, len(rows.pair_row)))[rows.drawn]
         of_class = used[: len(at)]
         self.class_matrix = of.summing(sums(of.place, of_class, len(of.pair_row)))
         still = np.zeros(rows.n_rows)
@@ -433,11 +452,13 @@ class Within:
         return made
 
     def draw(self, signs: NDArray[np.float32], rng: np.random.Generator) -> NDArray[np.float32]:
-        """Z* of every row, (rows, draws)."""
+        """Z* of the rows that are drawn, (rows, draws)."""
+        at = self.family.rows.drawn
         made = self.matrix @ signs - self.share @ (self.class_matrix @ signs)
         if self.still.any():
-            made += self.still[:, None] * rng.standard_normal(made.shape, dtype=np.float32)
-        scaled: NDArray[np.float32] = made * self.scale[:, None].astype(np.float32)
+            shape = len(self.still), signs.shape[1]
+            made += self.still[at, None] * rng.standard_normal(shape, dtype=np.float32)[at]
+        scaled: NDArray[np.float32] = made * self.scale[at, None].astype(np.float32)
         return scaled
 
 

@@ -71,6 +71,8 @@ class Counts:
         Label denominators are shared, so mean counts give mean rates. `weights`, (..., members),
         say how much each member counts; None: all alike.
         """
+        if weights is None and self.correct.shape[-3] == 1:
+            return self
         if weights is None:
             return replace(
                 self,
@@ -293,7 +295,7 @@ class Tally:
         """Single precision only where every sum is a whole number that it holds exactly."""
         whole = weights.dtype.kind in "iu"
         if single is not None and whole and int(weights.sum(axis=1).max(initial=0)) < EXACT_SINGLE:
-            fine = single @ np.ascontiguousarray(weights.T, dtype=np.float32)
+            fine = single @ np.ascontiguousarray(weights.astype(np.float32).T)
         else:
             fine = per_item @ np.ascontiguousarray(weights.T, dtype=np.float64)
         made: Floats = (self._spread @ fine).T

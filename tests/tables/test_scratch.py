@@ -122,13 +122,29 @@ def test_an_audit_sweeps_and_leaves_nothing(
     process, left = holder(tmp_path)
     with process:
         process.kill()
-    workspace = Workspace(alone=True)
+    workspace = Workspace()
     (folder,) = tmp_path.iterdir()
     assert folder != left
     setting = "SELECT current_setting('temp_directory')"
     assert workspace.connection.execute(setting).fetchone() == (str(folder),)
     workspace.close()
     assert not list(tmp_path.iterdir())
+
+
+def test_a_database_that_spilled_is_made_anew(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    for _ in range(2):
+        workspace = Workspace()
+        (folder,) = tmp_path.iterdir()
+        workspace.connection.execute("SET memory_limit = '60MB'")
+        workspace.connection.execute("SET threads = 1")
+        rows = "SELECT range, hash(range) AS h FROM range(6000000)"
+        workspace.connection.execute(f"CREATE TEMP TABLE rows AS {rows}")
+        assert list(folder.iterdir())
+        workspace.close()
+        assert not list(tmp_path.iterdir())
 
 
 def test_workspaces_share_a_database_and_see_only_their_own() -> None:

@@ -102,36 +102,48 @@ def _listen(reader: socket.socket, connections: list[duckdb.DuckDBPyConnection])
 
 
 class Database:
-    """DuckDB in memory, with the folder that it spills to."""
+    """DuckDB in memory; the folder that it spills to is there while somebody uses it."""
 
     def __init__(self) -> None:
         import duckdb
 
-        scratch = Scratch()
+        self._users = 0
+        self._scratch: Scratch | None = Scratch()
         self.config: dict[str, str | bool | int | float | list[str]] = {
             "threads": os.cpu_count() or 1,
-            "temp_directory": str(scratch.folder),
+            "temp_directory": str(self._scratch.folder),
             # An extension would be downloaded; nothing here may need the network.
             "autoinstall_known_extensions": "false",
             "autoload_known_extensions": "false",
         }
-        limit = memory_limit_mb()
-        if limit is not None:
-            self.config["memory_limit"] = f"{limit}MB"
         self.connection: duckdb.DuckDBPyConnection = duckdb.connect(":memory:", config=self.config)
-        self._cleanup = weakref.finalize(self, scratch.close)
 
-    def close(self) -> None:
-        """Close it and remove the folder."""
-        with suppress(Exception):
-            self.connection.close()
-        self._cleanup()
+    def use(self) -> duckdb.DuckDBPyConnection:
+        """A connection of one's own, until `release`; fails after rows were spilled and let go."""
+        if self._scratch is None:
+            scratch = Scratch()
+            try:
+                self.connection.execute(f"SET temp_directory = {literal(str(scratch.folder))}")
+            except BaseException:
+                scratch.close()
+                raise
+            self._scratch, self.config["temp_directory"] = scratch, str(scratch.folder)
+        self._users += 1
+        return self.connection.cursor()
+
+    def release(self) -> None:
+        with _one_at_a_time:
+            self._users -= 1
+            if self._users == 0 and self._scratch is not None:
+                self._scratch.close()
+                self._scratch = None
 
 
 # To make one takes 16 ms, as long as a small audit counts; so a process makes one. Whatever a
 # workspace makes in it (temporary views, tables, types) is seen by its own connection alone.
 _shared: list[Database] = []
 _inherited: list[Database] = []  # by a forked process, where closing one would wait for ever
+_one_at_a_time = threading.RLock()
 
 
 def _forked() -> None:
@@ -145,7 +157,19 @@ os.register_at_fork(after_in_child=_forked)
 @atexit.register
 def _close_shared() -> None:
     while _shared:
-        _shared.pop().close()
+        with suppress(Exception):
+            _shared.pop().connection.close()
+
+
+def _shared_connection() -> tuple[Database, duckdb.DuckDBPyConnection]:
+    import duckdb
+
+    if _shared:
+        with suppress(duckdb.Error):  # it has spilled, and its folder is gone
+            return _shared[0], _shared[0].use()
+        _shared.clear()
+    _shared.append(Database())
+    return _shared[0], _shared[0].use()
 
 
 class Workspace:
@@ -158,19 +182,20 @@ class Workspace:
     """
 
     def __init__(self, *, alone: bool = False) -> None:
-        if alone or not _shared:
-            database = Database()
-            if not alone:
-                _shared.append(database)
-        else:
-            database = _shared[0]
-        self._own = database if alone else None
+        self.connection: duckdb.DuckDBPyConnection
+        with _one_at_a_time:
+            if alone:
+                database = Database()
+                self.connection = database.use()
+            else:
+                database, self.connection = _shared_connection()
+        self._release = weakref.finalize(self, database.release)
         self.config = database.config
-        self.connection: duckdb.DuckDBPyConnection = database.connection.cursor()
         # A progress bar of DuckDB would mix with the one of the command line.
         self.connection.execute("SET enable_progress_bar = false")
         limit = memory_limit_mb()
         if limit is not None:
+            self.config["memory_limit"] = f"{limit}MB"
             self.connection.execute(f"SET memory_limit = '{limit}MB'")
         self.interrupts = QueryInterrupts(self.connection)
         self._counter = 0
@@ -211,8 +236,7 @@ class Workspace:
             for database in tuple(self._attached):
                 self.detach(database)
             self.connection.close()
-        if self._own is not None:
-            self._own.close()
+        self._release()
 
 
 def memory_limit_mb() -> int | None:

@@ -170,6 +170,9 @@ def test_an_attached_file_is_let_go(tmp_path: Path) -> None:
     for workspace, name in zip(workspaces, names, strict=True):
         assert workspace.connection.execute(f"FROM {name}.rows").fetchall() == [(1,)]
         workspace.close()
+    forgotten = Workspace()
+    forgotten.attach(place)
+    del forgotten
     with duckdb.connect(str(place)) as made:  # nobody holds it any more
         made.execute("INSERT INTO rows VALUES (2)")
 

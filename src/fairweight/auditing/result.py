@@ -162,9 +162,9 @@ def select(
     scope: Scope = "model",
 ) -> pd.DataFrame:
     """Rows of `results` of one variant, metrics, level and scope (none is `model`)."""
-    names = (metric,) if isinstance(metric, str) else metric
     import numpy as np
 
+    names = (metric,) if isinstance(metric, str) else metric
     none = np.zeros(0, dtype=np.intp)
     found = [result.places.get((variant, name, by, scope), none) for name in dict.fromkeys(names)]
     return result.results.take(np.sort(np.concatenate([none, *found])))

@@ -107,7 +107,7 @@ class Database:
     def __init__(self) -> None:
         import duckdb
 
-        self._users = 0
+        self._users, self._process = 0, os.getpid()
         self._scratch: Scratch | None = Scratch()
         self.config: dict[str, str | bool | int | float | list[str]] = {
             "threads": os.cpu_count() or 1,
@@ -131,8 +131,14 @@ class Database:
         self._users += 1
         return self.connection.cursor()
 
-    def release(self) -> None:
+    def release(self, attached: Sequence[str]) -> None:
+        """Let go of what one user attached, and of the folder after the last user."""
+        if os.getpid() != self._process:  # a fork of it has no threads to answer
+            return
         with _one_at_a_time:
+            for name in attached:
+                with suppress(Exception):  # somebody may have detached it
+                    self.connection.execute(f"DETACH {quote(name)}")
             self._users -= 1
             if self._users == 0 and self._scratch is not None:
                 self._scratch.close()
@@ -147,6 +153,8 @@ _one_at_a_time = threading.RLock()
 
 
 def _forked() -> None:
+    global _one_at_a_time
+    _one_at_a_time = threading.RLock()  # another thread may have held it
     _inherited.extend(_shared)
     _shared.clear()
 
@@ -189,17 +197,18 @@ class Workspace:
                 self.connection = database.use()
             else:
                 database, self.connection = _shared_connection()
-        self._release = weakref.finalize(self, database.release)
+        self._attached: list[str] = []
+        self._release = weakref.finalize(self, database.release, self._attached)
         self.config = database.config
         # A progress bar of DuckDB would mix with the one of the command line.
         self.connection.execute("SET enable_progress_bar = false")
         limit = memory_limit_mb()
         if limit is not None:
             self.config["memory_limit"] = f"{limit}MB"
-            self.connection.execute(f"SET memory_limit = '{limit}MB'")
+            with suppress(Exception):  # another audit holds more: the limit stays until it ends
+                self.connection.execute(f"SET memory_limit = '{limit}MB'")
         self.interrupts = QueryInterrupts(self.connection)
         self._counter = 0
-        self._attached: list[str] = []
 
     def attach(self, path: Path) -> str:
         """The name under which a DuckDB file can be read, until the workspace is closed."""
@@ -209,7 +218,7 @@ class Workspace:
         return database
 
     def detach(self, database: str) -> None:
-        """End that."""
+        """Let go of a file that was attached."""
         self._attached.remove(database)
         self.connection.execute(f"DETACH {quote(database)}")
 
@@ -233,8 +242,6 @@ class Workspace:
         """Close the connection and what it made; safe to call twice."""
         self.interrupts.close()
         with suppress(Exception):
-            for database in tuple(self._attached):
-                self.detach(database)
             self.connection.close()
         self._release()
 

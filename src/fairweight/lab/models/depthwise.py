@@ -2,7 +2,7 @@
 
 In bfloat16 oneDNN has no quick gradient of a depthwise convolution with a stride (of its input),
 nor of a kernel larger than 3 × 3 (of its weights): they take four fifths of a training step of
-EfficientNet-Lite0. Both can be had from what it does quickly. A stride is a gradient with zeros in
+EfficientNet-Lite0. Both follow from what it does quickly. A stride is a gradient with zeros in
 between; a larger kernel is several of 3 × 3, on shifted images.
 """
 

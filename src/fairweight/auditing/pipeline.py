@@ -322,6 +322,7 @@ def _compare(
     )
     found = compared(cube, signs=signs)
     made = compare(found, training, filters=request.options.filters, fixed_side=fixed_side)
+    give_back()
     with_scores: Comparison | None = None
     if scored is not None:
         with_scores, left_out = with_scores_only(compared(scored, keep_scores=True))

@@ -314,9 +314,9 @@ def check_writable(path: str | Path) -> None:
         place = target if _check_folder(target) else target.parent
         while not place.exists():
             place = place.parent
-        handle, probe = tempfile.mkstemp(dir=place, prefix=".fairweight.", suffix=".tmp")
-        os.close(handle)
-        os.unlink(probe)
+        # A file without a name, where the system has such: a run that is killed here leaves none.
+        with tempfile.TemporaryFile(dir=place, prefix=".fairweight.", suffix=".tmp"):
+            pass
 
 
 def _check_folder(target: Path) -> bool:

@@ -172,11 +172,14 @@ def limits_at(asked: Sequence[tuple[Estimate, float, Floats]]) -> list[Ends]:
 
 def _computed(asked: Sequence[tuple[Formula, Floats]]) -> list[Limits]:
     """Formulas at levels, (levels, rows) each: one call for all with as many levels."""
-    together: dict[tuple[Callable[..., Limits], int], list[int]] = {}
+    together: dict[tuple[Any, ...], list[int]] = {}
     for i, (formula, levels) in enumerate(asked):
-        together.setdefault((formula.function, len(levels)), []).append(i)
+        # Draws of many rows are not copied to stand beside others.
+        large = sum(column.size for column in formula.columns) > AT_ONCE
+        key = formula.function, len(levels), i if large else None
+        together.setdefault(key, []).append(i)
     found: dict[int, Limits] = {}
-    for (function, number), places in together.items():
+    for (function, number, _), places in together.items():
         every = [asked[i][0].columns for i in places]
         columns = [beside(column) for column in zip(*every, strict=True)]
         sizes = [len(own[0]) for own in every]

@@ -230,6 +230,8 @@ class StoredDraws:
         Whether scope `method` draws members again.
     by_member
         Whether members have values of their own, whose spread scope `method` takes.
+    change_alone
+        Whether nobody will read the two sides, only their difference.
     """
 
     def __init__(
@@ -241,8 +243,10 @@ class StoredDraws:
         method: bool = False,
         members_drawn: bool = False,
         by_member: bool = True,
+        change_alone: bool = False,
     ) -> None:
-        mean = observed.mean()
+        self._change_alone = change_alone
+        mean = self._read(observed)
         self.values = _empty(mean, n_draws)
         self.resampled = _empty(mean, n_draws) if method and members_drawn else None
         self.by_unit: Values | None = None
@@ -256,13 +260,17 @@ class StoredDraws:
         self, found: PerMember, start: int, sizes: list[int], again: Values | None = None
     ) -> None:
         """Draws from `start` on, in batches of `sizes`; `again`: the same with members drawn."""
-        _put(self.values, found.mean(), start)
+        _put(self.values, self._read(found), start)
         if self.resampled is not None and again is not None:
             _put(self.resampled, again, start)
         if self._spread is not None:
             self._spread.add(found, start // BATCH, sizes)
         if self.by_unit is not None:
             _put(self.by_unit, found.mean(self._unit_weights), start)
+
+    def _read(self, found: PerMember) -> Values:
+        mean = found.mean()
+        return Values(None, mean.change) if self._change_alone else mean
 
     @property
     def spread(self) -> dict[str, Floats]:

@@ -25,7 +25,7 @@ from fairweight.auditing.compare.influence import Changed, Influence
 from fairweight.auditing.compare.members import BATCH, Both, PerMember, StoredDraws, Values
 from fairweight.auditing.compare.retraining import Statistic, context, difference
 from fairweight.auditing.counts.counts import Counts, Tally, coins, resampler
-from fairweight.base.memory import budget, reuse_freed_blocks
+from fairweight.base.memory import budget, give_back, reuse_freed_blocks
 from fairweight.base.types import Floats
 
 if TYPE_CHECKING:
@@ -311,9 +311,8 @@ def _swapped(
             result[:, second] -= changed
         return result, None
 
-    # The test is of the change: nobody reads the excess of what was exchanged.
-    alone = [replace(values, baseline_rest=None, compressed_rest=None) for values in observed]
-    kept = [StoredDraws(c, values, n_draws) for values in alone]
+    # The test is of the change: nobody reads the sides, or the excess, of what was exchanged.
+    kept = [StoredDraws(c, values, n_draws, change_alone=True) for values in observed]
     _draw(c, "swap", swap, tally, len(partners) // 2, wanted, kept, n_draws, excess=False)
     return [store.values for store in kept]
 
@@ -365,6 +364,7 @@ def in_batches(
         return
     with ThreadPoolExecutor(max_workers=min(len(jobs), workers)) as pool:
         list(pool.map(run, jobs))
+    give_back()
 
 
 def _draw(

@@ -625,19 +625,20 @@ def score_statistics(c: Comparison, p: Probabilities) -> Iterator[Statistic]:
     of the predicted class's.
     """
     right = (c.cube.prediction == c.cube.label[:, None]).astype(float)
-    one_hot = np.eye(len(c.classes))[c.cube.label][:, None, :]
     places = [(kind, grouping) for kind in KINDS for grouping in groupings_of(c, kind)]
     if p.confidence is not None:
         yield calibration(c, "ece_top_label", p.confidence, right)
     promise = None
     if p.positive is not None and c.positive is not None:
-        truth = np.broadcast_to(one_hot[:, :, c.positive], p.positive.shape)
+        is_positive = (c.cube.label == c.positive).astype(float)[:, None]
+        truth = np.broadcast_to(is_positive, p.positive.shape)
         promise = p.positive, truth
         yield calibration(c, "ece", p.positive, truth)
         yield mean_of(c, "brier", (p.positive - truth) ** 2)
         for kind, grouping in places:
             yield ranking(c, "auc", kind, grouping, [(p.positive, truth)])
     elif p.vector is not None and len(c.classes) > 2:
+        one_hot = np.eye(len(c.classes))[c.cube.label][:, None, :]
         yield mean_of(c, "brier", ((p.vector - one_hot) ** 2).sum(axis=2))
         shape = p.vector.shape[:2]
         problems = [

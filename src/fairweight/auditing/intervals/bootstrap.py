@@ -57,19 +57,16 @@ class Replicates:
     @cached_property
     def mean(self) -> Floats:
         with np.errstate(invalid="ignore", divide="ignore"):
-            made: Floats = self._known(self.draws).sum(axis=0)
+            whole = (self.defined == len(self.draws)).all()  # nansum copies
+            made: Floats = (np.sum if whole else np.nansum)(self.draws, axis=0)
             return made / self.defined
-
-    def _known(self, values: Floats) -> Floats:
-        """The same with 0 for what is undefined."""
-        if (self.defined == len(self.draws)).all():
-            return values
-        return np.where(np.isnan(self.draws), 0.0, values)
 
     def deviation(self, less: int = 1) -> Floats:
         """The standard error that the draws estimate; of the draws themselves with `less` 0."""
         with np.errstate(invalid="ignore", divide="ignore"):
-            square = self._known(self.draws - self.mean) ** 2
+            square = self.draws - self.mean
+            np.square(square, out=square)
+            square[np.isnan(self.draws)] = 0.0
             made: Floats = np.sqrt(square.sum(axis=0) / (self.defined - less))
             return made
 

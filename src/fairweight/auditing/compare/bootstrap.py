@@ -32,7 +32,6 @@ from fairweight.auditing.compare.two_way import interval_name
 from fairweight.auditing.intervals.bootstrap import (
     Replicates,
     bias_corrected,
-    exceedance_p,
     inflated_limits,
     percentile,
     simultaneous,
@@ -376,9 +375,8 @@ def drawn_family(c: Comparison, estimand: Estimand, found: Replicated | None, sc
         )  # fmt: skip
     if estimand.p_value is not None:
         p = estimand.p_value
-    elif found.swapped is not None:
-        two_sided = entry.inflation is None
-        p = exceedance_p(found.observed.change[0], found.swapped.change, two_sided=two_sided)
+    elif (tested := found.tested(two_sided=entry.inflation is None)).swap_p is not None:
+        p = tested.swap_p
     return _percentiles(c, estimand, found, found.observed, found.bootstrap, p, scope)
 
 

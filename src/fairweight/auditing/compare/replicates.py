@@ -25,6 +25,7 @@ from fairweight.auditing.compare.influence import Changed, Influence
 from fairweight.auditing.compare.members import BATCH, Both, PerMember, StoredDraws, Values
 from fairweight.auditing.compare.retraining import Statistic, context, difference
 from fairweight.auditing.counts.counts import Counts, Tally, coins, resampler
+from fairweight.auditing.intervals.bootstrap import exceedance_p
 from fairweight.base.memory import budget, give_back, reuse_freed_blocks
 from fairweight.base.types import Floats
 
@@ -33,7 +34,7 @@ if TYPE_CHECKING:
 
 MOST_VALUES = 60_000_000  # replicates × rows kept in memory
 FEWEST_REPLICATES = 200
-BLOCK_VALUES = 1_000_000  # numbers per array that a thread works on: few calls, still in cache
+BLOCK_VALUES = 500_000  # numbers per array that a thread works on: few calls, still in cache
 ARRAYS = 24  # of the width of a draw that evaluating it holds at a time
 MOST_PAIRED = 64  # members that unequal sides are repeated to, so that each has a partner
 
@@ -46,7 +47,7 @@ class Replicated:
 
     observed: Values  # R = 1
     bootstrap: Values | None  # None where limits need no draws
-    swapped: Values | None  # None where exchanging predictions is not defined
+    swapped: Values | None  # None where exchanging predictions is not defined, or once p is known
     level: str | None = None  # the level that the observed value is of
     members: PerMember | None = None  # as observed, of every member (rates_first: of the mean)
     by_unit: Values | None = None  # bootstrap of the means over units, where they are not the same
@@ -57,6 +58,14 @@ class Replicated:
     alone: Floats | None = None  # comparisons: every member against the mean baseline
     changed: Changed | None = None  # how many examples its limits rest on; None: not asked
     influence: Influence | None = None  # what every example adds, where its t limits need that
+    swap_p: Floats | None = None  # by the swap null, where its draws are no longer held
+
+    def tested(self, *, two_sided: bool) -> Replicated:
+        """The same with p by the swap null instead of its draws."""
+        if self.swapped is None:
+            return self
+        p = exceedance_p(self.observed.change[0], self.swapped.change, two_sided=two_sided)
+        return replace(self, swapped=None, swap_p=p)
 
     @property
     def own(self) -> Floats | None:

@@ -336,6 +336,8 @@ def value_rows(c: Comparison, wanted: Sequence[Estimand]) -> Iterator[Block]:
     families: dict[tuple[str, str], list[tuple[Estimand, Replicated | None]]] = {}
     for estimand in wanted:
         found = made.pop() if estimand.evaluate is not None else None
+        if found is not None and estimand.metric.inflation is None:  # its limits need no null
+            found = found.tested(two_sided=True)
         key = estimand.metric.name, estimand.slots.kind
         families.setdefault(key, []).append((estimand, found))
     together: list[Sequence[tuple[Estimand, Replicated | None]]] = []

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
@@ -13,40 +12,45 @@ from fairweight.base.types import Floats, Limits
 
 # Fewer replicates than this beyond a limit and the percentile itself is noise.
 _RESOLVED = 5
+# Draws whose squares are made at a time: copies of them stay small.
+_AT_ONCE = 500_000
 
 
-@dataclass(frozen=True)
 class Replicates:
     """Draws, the first axis, with what limits at any level are read from: made once, on demand.
+
+    Only the draws in order are held, so that those of many rows take their memory once.
+
+    Attributes
+    ----------
+    ordered
+        The draws of each row from the least to the largest, (…, R); NaN come last.
 
     >>> drawn = Replicates(np.array([[1.0], [float("nan")], [3.0]]))
     >>> drawn.undefined.round(2).tolist(), drawn.still.tolist(), drawn.mean.tolist()
     ([0.33], [False], [2.0])
     """
 
-    draws: Floats
-
-    @cached_property
-    def ordered(self) -> Floats:
-        """The draws of each row from the least to the largest, (…, R); NaN come last."""
-        made = np.array(np.moveaxis(self.draws, 0, -1), order="C")
-        made.sort(axis=-1)
-        return made
+    def __init__(self, draws: Floats) -> None:
+        self.ordered: Floats = np.array(np.moveaxis(draws, 0, -1), order="C")
+        self.ordered.sort(axis=-1)
 
     @cached_property
     def defined(self) -> NDArray[np.intp]:
         """How many draws of each row are numbers."""
-        number = np.full(self.ordered.shape[:-1], len(self.draws), dtype=np.intp)
+        number = np.full(self.ordered.shape[:-1], self.ordered.shape[-1], dtype=np.intp)
         if np.isnan(self.ordered[..., -1]).any():
             number -= np.count_nonzero(np.isnan(self.ordered), axis=-1)
         return number
 
-    @cached_property
+    @property
     def undefined(self) -> Floats:
         """The share of the others; over 5 % a result is called unstable."""
-        return (len(self.draws) - self.defined) / len(self.draws)
+        number = self.ordered.shape[-1]
+        share: Floats = (number - self.defined) / number
+        return share
 
-    @cached_property
+    @property
     def still(self) -> NDArray[np.bool_]:
         """Rows whose draws are all alike: they say nothing about the next example.
 
@@ -56,18 +60,22 @@ class Replicates:
 
     @cached_property
     def mean(self) -> Floats:
+        whole = (self.defined == self.ordered.shape[-1]).all()  # nansum copies
         with np.errstate(invalid="ignore", divide="ignore"):
-            whole = (self.defined == len(self.draws)).all()  # nansum copies
-            made: Floats = (np.sum if whole else np.nansum)(self.draws, axis=0)
-            return made / self.defined
+            made: Floats = (np.sum if whole else np.nansum)(self.ordered, axis=-1) / self.defined
+            return made
 
     def deviation(self, less: int = 1) -> Floats:
         """The standard error that the draws estimate; of the draws themselves with `less` 0."""
+        rows, mean = self.ordered.reshape(self.mean.size, -1), self.mean.reshape(-1, 1)
+        square = np.empty(len(rows))
+        at_once = max(1, _AT_ONCE // max(rows.shape[1], 1))
+        for start in range(0, len(rows), at_once):
+            part = slice(start, start + at_once)
+            moved = (rows[part] - mean[part]) ** 2
+            square[part] = np.where(np.isnan(rows[part]), 0.0, moved).sum(axis=-1)
         with np.errstate(invalid="ignore", divide="ignore"):
-            square = self.draws - self.mean
-            np.square(square, out=square)
-            square[np.isnan(self.draws)] = 0.0
-            made: Floats = np.sqrt(square.sum(axis=0) / (self.defined - less))
+            made: Floats = np.sqrt(square.reshape(self.mean.shape) / (self.defined - less))
             return made
 
     def percentile(self, alpha: ArrayLike = 0.05) -> tuple[Floats, Floats]:

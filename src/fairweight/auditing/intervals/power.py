@@ -77,7 +77,7 @@ def min_detectable_shift(
     outer = np.sqrt(many * psi[large]) * z_alpha + np.sign(z_power) * np.sqrt(inner)
     found[large] = outer / (many + z_power**2)
     exact = np.flatnonzero(defined & ~large)
-    exact = exact[_power(size[exact], np.ones(exact.size), psi[exact], level[exact]) >= power]
+    exact = exact[0.5 ** size[exact] <= level[exact]]  # p where every prediction is lost
     found[exact] = _least_shift(size[exact], psi[exact], level[exact], power)
     return found[back].reshape(shape)
 

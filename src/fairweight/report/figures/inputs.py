@@ -54,9 +54,12 @@ def pairs_of(
     """
     found: dict[tuple[str, Scope], dict[str | None, Row]] = {}
     for scope in SCOPES:
-        places = [result.places.get((variant, metric, by, scope), ()) for variant in variants]
-        rows = result.results.take([place for own in places for place in own])
-        for row in records(at_task(rows, result, task), _COLUMNS):
+        each = [result.places.get((variant, metric, by, scope), ()) for variant in variants]
+        places = [place for own in each for place in own]
+        if not places:
+            continue
+        rows = at_task(result.results.take(places), result, task)
+        for row in records(rows, _COLUMNS):
             name = text(row[by]) if by in ("class", "group") else None
             found.setdefault((row["variant"], scope), {})[name] = row
     return {

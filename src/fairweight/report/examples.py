@@ -1,4 +1,4 @@
-"""Figures as the page shows them, and its section about examples, where there are any."""
+"""The page's section about examples, where an audit has any: figures, tables and a gallery."""
 
 from __future__ import annotations
 
@@ -7,12 +7,13 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
+from fairweight.auditing.exemplars.table import in_turn
 from fairweight.auditing.result import records
 from fairweight.base.wording import missing, shown
-from fairweight.report.figures import Figure, Spec, draw, figures
+from fairweight.report.figures import Spec, figures
+from fairweight.report.figures.registry import DrawnFigure, draw_figure
 from fairweight.report.members import members_of, worded
 from fairweight.report.numbers import count, number, p_value, percent, points
 from fairweight.report.sentences import capitalised
@@ -23,38 +24,6 @@ from fairweight.tables.names import split_grouping
 if TYPE_CHECKING:
     from fairweight.auditing.result import AuditResult
     from fairweight.report.view_model import View
-
-# A figure as the page's template needs it.
-
-
-@dataclass(frozen=True)
-class DrawnFigure:
-    """Where a figure stands and what is said about it; `reason` where there is none."""
-
-    anchor: str
-    id: str
-    title: str
-    caption: str
-    alt: str
-    reason: str | None
-    more: bool
-
-
-def draw_figure(
-    result: AuditResult, figure: Figure, variant: str | None, anchor: str, specs: dict[str, Spec]
-) -> DrawnFigure:
-    """Draw one figure; its specification is added to those of the page."""
-    drawing = draw(figure.id, result, variant)
-    members = members_of(result)
-    title = worded(figure.title, members)
-    alt = title
-    if drawing.spec is not None:
-        alt = drawing.spec["description"]
-        specs[anchor] = drawing.spec
-    return DrawnFigure(
-        anchor, figure.id, title, worded(figure.caption, members), alt, drawing.reason, figure.more
-    )
-
 
 # Sentences, figures and tables about examples.
 
@@ -255,8 +224,6 @@ def gallery(result: AuditResult) -> Gallery | None:
     table = result.explanations.get("exemplars")
     if table is None or table.empty:
         return None
-    from fairweight.auditing.exemplars.table import in_turn  # which most audits do not need
-
     images: dict[Key, str] = {}
     pictures = result.explanations.get("exemplar_images")
     if pictures is not None:
@@ -328,11 +295,6 @@ def gallery(result: AuditResult) -> Gallery | None:
     return Gallery(
         tuple(cards), n_exemplars, tuple(variants), tuple(tasks), tuple(labels), verdicts, data
     )
-
-
-def resource(name: str) -> str:
-    """A script, or a style, of the page."""
-    return (files("fairweight.report") / "templates" / name).read_text(encoding="utf-8")
 
 
 def audit_digest(result: AuditResult) -> str:

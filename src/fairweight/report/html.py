@@ -16,6 +16,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
 from importlib.metadata import version
+from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -26,15 +27,8 @@ from fairweight.base.files import atomic_directory, atomic_file, cache_folder
 from fairweight.base.wording import shown
 from fairweight.errors import FairweightError
 from fairweight.report.brief import finding_document
-from fairweight.report.examples import (
-    GALLERY_SCRIPTS,
-    DrawnFigure,
-    draw_figure,
-    explanation,
-    gallery,
-    resource,
-)
 from fairweight.report.figures import Spec, figures
+from fairweight.report.figures.registry import DrawnFigure, draw_figure
 from fairweight.report.figures.theme import CONFIG
 from fairweight.report.finding import unit_of_audit
 from fairweight.report.members import worded
@@ -225,17 +219,19 @@ def render(result: AuditResult, verdict: Verdict | None = None, lead: View | Non
 
 
 def _render(result: AuditResult, verdict: Verdict | None, lead: View) -> str:
-    from markupsafe import Markup
-
     specs: dict[str, Spec] = {}
     lead = judged(lead, result, verdict)
     variants = variant_parts(result, lead, specs)
     first = [part.section.variant for part in variants[:DRAWN]]
-    examples = explanation(result, lead, specs, first)
+    examples = pictures = None
+    if result.explanations:
+        # Most audits have no such section and do without what it loads.
+        from fairweight.report.examples import GALLERY_SCRIPTS, explanation, gallery
+
+        examples, pictures = explanation(result, lead, specs, first), gallery(result)
     scripts = [resource("page.js"), resource("sort.js")]
     if specs:
         scripts = [javascript(), *scripts, resource("save.js")]
-    pictures = gallery(result)
     if pictures is not None:
         scripts.append("\n".join(resource(name) for name in GALLERY_SCRIPTS))
     # Nothing is loaded, and only these scripts run.
@@ -266,6 +262,11 @@ def _render(result: AuditResult, verdict: Verdict | None, lead: View) -> str:
         specs=lighter(specs),
         theme=embedded(CONFIG),
     )
+
+
+def resource(name: str) -> str:
+    """A script, or a style, of the page."""
+    return (files("fairweight.report") / "templates" / name).read_text(encoding="utf-8")
 
 
 def embedded(value: Any) -> str:

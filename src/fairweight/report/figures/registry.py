@@ -170,3 +170,35 @@ def draw(
         drawn["description"] = entry.alt.format_map(both | facts)
     spec = {"$schema": SCHEMA, **drawn, "config": CONFIG}
     return Drawing(entry, variant, worded_spec(spec, result), None)
+
+
+# A figure as the page's template needs it.
+
+
+@dataclass(frozen=True)
+class DrawnFigure:
+    """Where a figure stands and what is said about it; `reason` where there is none."""
+
+    anchor: str
+    id: str
+    title: str
+    caption: str
+    alt: str
+    reason: str | None
+    more: bool
+
+
+def draw_figure(
+    result: AuditResult, figure: Figure, variant: str | None, anchor: str, specs: dict[str, Spec]
+) -> DrawnFigure:
+    """Draw one figure; its specification is added to those of the page."""
+    drawing = draw(figure.id, result, variant)
+    members = members_of(result)
+    title = worded(figure.title, members)
+    alt = title
+    if drawing.spec is not None:
+        alt = drawing.spec["description"]
+        specs[anchor] = drawing.spec
+    return DrawnFigure(
+        anchor, figure.id, title, worded(figure.caption, members), alt, drawing.reason, figure.more
+    )

@@ -7,10 +7,12 @@ from __future__ import annotations
 
 import re
 import tempfile
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from fairweight import __version__
 from fairweight.auditing.result import is_ok, records
 from fairweight.base.wording import real, text
 from fairweight.errors import InputError
@@ -52,8 +54,6 @@ def tracked_numbers(result: AuditResult) -> dict[str, float]:
 
 def tracked_tags(result: AuditResult, verdict: Verdict | None) -> dict[str, str]:
     """What was compared, and the verdict of a gate."""
-    from fairweight import __version__
-
     tags = {"version": __version__, "baseline": result.baseline}
     if verdict is not None:
         tags["verdict"] = verdict.outcome
@@ -79,8 +79,6 @@ def log_to(result: AuditResult, run: Any, verdict: Verdict | None = None) -> Non
 
 def _to_mlflow(run: Any, numbers: dict[str, float], tags: dict[str, str], folder: Path) -> None:
     """Into the store that MLflow is set to (`mlflow.set_tracking_uri`)."""
-    import time
-
     from mlflow import MlflowClient
     from mlflow.entities import Metric, RunTag
 

@@ -22,9 +22,12 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
+from fairweight import lab
 from fairweight.base.files import atomic_file
 from fairweight.data.dataset import Images
 from fairweight.errors import InputError
+from fairweight.lab.loaders import Loaded
+from fairweight.lab.partition import prepare_once
 from fairweight.lab.prediction_rows import CLASSES_KEY
 from fairweight.runs.plan import PlannedModel, StudyPlan
 from fairweight.runs.stage import PREDICTIONS, SIMILARITY, VARIANT, Stage
@@ -254,10 +257,6 @@ def needed(stages: Iterable[Stage], done: set[str]) -> list[Stage]:
 
 
 def _restore(stage: Stage, one: Packed, data: Data, store: Store, root: Path | None) -> None:
-    from fairweight import lab
-    from fairweight.lab.loaders import Loaded
-    from fairweight.lab.partition import prepare_once
-
     part = prepare_once(data, root).part(stage.spec["part"])
     outputs = _outputs(one, part)
     place = 0

@@ -10,6 +10,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from fairweight.base.wording import are, counted
 from fairweight.errors import InputError
 from fairweight.tables.canonical import canonical, canonical_sql
@@ -31,8 +33,6 @@ def has_duplicates(
     connection: duckdb.DuckDBPyConnection, view: str, kind: str, has_task: bool, rows: int
 ) -> bool:
     """Whether an (example_id, task) occurs twice in a view with these columns."""
-    import numpy as np
-
     if rows > MAX_KEYS_IN_MEMORY:
         return bool(duplicate_keys(connection, view, has_task)[0])
     ordered = kind in _SMALL_INTEGERS and not has_task

@@ -17,9 +17,10 @@ from __future__ import annotations
 import functools
 import shlex
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from importlib import util
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from fairweight.base.fields import options_of
 from fairweight.errors import InputError, UnknownNameError
@@ -27,8 +28,9 @@ from fairweight.tables.names import split_grouping
 from fairweight.tables.spec import DIALECTS, TableSpec
 from fairweight.tables.sums import CENTRE, COUNT, DENOMINATOR, OUTCOME, Sums, result_name
 
-if TYPE_CHECKING:
+with suppress(ImportError):  # an extra; `warehouse_count` says how to install it
     from sqlglot import exp
+    from sqlglot.errors import SqlglotError
 
 MOST = 20  # rows that a check shows
 # What SQL cannot say here, or what a count cannot hold.
@@ -78,13 +80,6 @@ def warehouse_count(tables: TableSpec, dialect: str) -> WarehouseCount:
         )
     if dialect not in DIALECTS:
         raise UnknownNameError("--dialect", dialect, DIALECTS)
-    _refuse(tables)
-    request = _Request.of(tables, dialect)
-    return WarehouseCount(tuple(request.checks()), request.count(), request.command())
-
-
-def _refuse(tables: TableSpec) -> None:
-    """Options that the statements would not follow."""
     for name in UNUSED:
         held, about = options_of(tables)[name]
         if getattr(tables, name) != held.default:
@@ -94,6 +89,8 @@ def _refuse(tables: TableSpec) -> None:
             )
     if any(ref.path is None for ref in tables.sources):
         raise InputError("--sql takes names of tables in the warehouse, not frames.")
+    request = _Request.of(tables, dialect)
+    return WarehouseCount(tuple(request.checks()), request.count(), request.command())
 
 
 @dataclass(frozen=True)
@@ -173,9 +170,6 @@ class _Request:
         return any(isinstance(one, Mapping) for one in named)
 
     def table(self, name: str, alias: str) -> exp.Expr:
-        from sqlglot import exp
-        from sqlglot.errors import SqlglotError
-
         try:
             found = exp.to_table(name, dialect=self.dialect)
         except SqlglotError:
@@ -187,8 +181,6 @@ class _Request:
         return exp.alias_(found, alias, table=True)
 
     def column(self, name: str, alias: str) -> exp.Expr:
-        from sqlglot import exp
-
         plain = name[1:-1] if len(name) > 2 and name[0] == name[-1] == '"' else None
         identifier = exp.to_identifier(plain if plain is not None else name,
                                        quoted=True if plain is not None else None)  # fmt: skip
@@ -200,8 +192,6 @@ class _Request:
 
     def rows(self, model: _Model) -> exp.Select:
         """SELECT … FROM a model's rows; what is selected is added."""
-        from sqlglot import exp
-
         found = exp.select().from_(self.table(model.table, model.alias))
         if model.only is not None:
             own = self.column(self.tables.variant, model.alias)
@@ -210,8 +200,6 @@ class _Request:
 
     def joined(self) -> exp.Select:
         """All models side by side, one row per example, and its facts beside them."""
-        from sqlglot import exp
-
         first, *others = self.models
         found = self.rows(first)
         if not self.wide:
@@ -235,8 +223,6 @@ class _Request:
     # --- statements
 
     def checks(self) -> list[Statement]:
-        from sqlglot import exp
-
         found = []
         several = {model.alias: model for model in self.models}
         keyed = [(self.rows(model), alias, model.variant) for alias, model in several.items()]
@@ -290,8 +276,6 @@ class _Request:
 
     def number_checks(self, key: exp.Expr) -> list[Statement]:
         """Outcomes and denominators that are missing, or cannot be what they are called."""
-        from sqlglot import exp
-
         found = []
         for model in self.models:
             value = self.column(model.prediction, model.alias)
@@ -323,8 +307,6 @@ class _Request:
         return list(dict(named).items())
 
     def count(self) -> Statement:
-        from sqlglot import exp
-
         if self.tables.outcome is not None:
             return self.sums()
         keys = self.keys()
@@ -339,8 +321,6 @@ class _Request:
 
     def sums(self) -> Statement:
         """Sums of outcomes by cell, of changes from the baseline."""
-        from sqlglot import exp
-
         first = self.tables.baseline or self.models[0].variant
         models = sorted(self.models, key=lambda model: model.variant != first)
         sums = Sums.of(self.tables, tuple(model.variant for model in models))

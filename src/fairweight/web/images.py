@@ -7,7 +7,11 @@ import threading
 from collections.abc import Mapping
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
 
 from fairweight.data import load
 from fairweight.data.backdoor import MARKS, Backdoor
@@ -19,10 +23,6 @@ from fairweight.tables.connection import Workspace, quote
 from fairweight.tables.sources import open_source
 from fairweight.web.items import Item
 
-if TYPE_CHECKING:
-    import pyarrow as pa
-
-
 # Images from a table's column `image` (bytes) or `image_path` (files of the study's folder).
 
 BATCH = 256  # rows of images that are decoded together
@@ -33,8 +33,6 @@ class StoredImages:
     """Images in a Parquet file, read a few rows at a time."""
 
     def __init__(self, path: Path, ids: pa.ChunkedArray) -> None:
-        import pyarrow.parquet as pq
-
         self._file, self._ids = pq.ParquetFile(path), ids
         self._rows = lru_cache(maxsize=8)(self._read)
 
@@ -108,9 +106,6 @@ def table_images(item: Item) -> StoredImages | NamedImages | None:
 
 
 def _place(ids: Any, example_id: str) -> int | None:
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
     try:
         wanted = pa.scalar(example_id, ids.type)
     except UnicodeEncodeError:  # lone surrogates are in no table

@@ -9,6 +9,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+import pyarrow.parquet as pq
+
 from fairweight.auditing.archive import head
 from fairweight.auditing.document import tables_of
 from fairweight.base.files import settle
@@ -83,9 +86,6 @@ def described(
         named = []  # data sets in the models' own table
         variants = None if tables.variants is None else tables.variants.path
         if variants is not None and variants.endswith((".parquet", ".pq")):
-            import pyarrow as pa
-            import pyarrow.parquet as pq
-
             with suppress(OSError, pa.ArrowException):
                 if "dataset" in pq.read_schema(variants).names:
                     column = pq.read_table(variants, columns=["dataset"]).column(0)

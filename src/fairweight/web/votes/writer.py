@@ -7,9 +7,10 @@ from bisect import bisect_left
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
 
 from fairweight.auditing.exemplars.risk import surest, unsure_scores
@@ -20,10 +21,6 @@ from fairweight.auditing.prediction_matrix import Answers
 from fairweight.base.files import atomic_directory
 from fairweight.base.types import Floats, Progress
 from fairweight.tables.companions import parents
-
-if TYPE_CHECKING:
-    import pyarrow as pa
-
 
 # What is kept of an example in single bits: kinds of exemplars, and how sure a side is.
 
@@ -167,7 +164,6 @@ CHUNK = 8192  # texts that are looked through together
 
 def write_texts(path: Path, values: Iterable[str | None]) -> None:
     """Write a column of text; None is a missing value."""
-    import pyarrow as pa
     import pyarrow.feather as feather
 
     # Text that came from files may hold lone surrogates, which Arrow cannot store.
@@ -180,8 +176,6 @@ class Texts(Sequence[Any]):
     """A column of text that `write_texts` wrote, by place."""
 
     def __init__(self, path: Path) -> None:
-        import pyarrow as pa
-
         with pa.memory_map(str(path)) as file:
             self._column: pa.ChunkedArray = pa.ipc.open_file(file).read_all().column(COLUMN)
 

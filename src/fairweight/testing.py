@@ -68,11 +68,7 @@ def assert_no_group_loses(
     verdict = made.gate({"rule": rules})
     if verdict.passed or (allow_cannot_tell and verdict.exit_code == 3):
         return verdict
-    raise AssertionError(_message(verdict, margin, metric))
-
-
-def _message(verdict: Verdict, margin: float, metric: str) -> str:
-    """What failed, at most five rows of it, in points."""
+    # What failed, at most five rows of it, in points.
     rows = verdict.rows[verdict.rows["decision"] != "pass"]
     words = {"fail": "fails", "cannot tell": "cannot be judged"}
     said = [f"{name} {words[o]}" for name, o in verdict.variants.items() if o != "pass"]
@@ -82,4 +78,4 @@ def _message(verdict: Verdict, margin: float, metric: str) -> str:
         lines.append(f"  {row['variant']}, {where}: {row['reason']}")
     if len(rows) > 5:
         lines.append(f"  and {len(rows) - 5} more; see the verdict's rows")
-    return "\n".join(lines)
+    raise AssertionError("\n".join(lines))

@@ -13,7 +13,6 @@ from types import NoneType
 from typing import TYPE_CHECKING, Any
 
 from fairweight.auditing import schema
-from fairweight.auditing.columns import Kind
 from fairweight.auditing.result import Provenance
 from fairweight.auditing.schema import AUDIT_TABLES, LARGEST_WHOLE, REMEDY, TABLES, other_form
 from fairweight.auditing.table_files import read_parquet
@@ -214,7 +213,17 @@ def _from_rows(table: str, rows: list[dict[str, Any]], place: str) -> pd.DataFra
     made = {}
     for name in names:
         values = [row.get(name) for row in rows]
-        _check_cells(f"{place}.{name}", values, kinds.get(name))
+        cell, kind = f"{place}.{name}", kinds.get(name)
+        types, allowed = {type(value) for value in values} - {NoneType}, set(_ALLOWED[kind])
+        if not types <= allowed:
+            form = "texts, or numbers," if kind in (None, "mixed") else schema.FORMS[kind]
+            strange = [value is not None and type(value) not in allowed for value in values]
+            schema.refuse(strange, cell, f"should be {form} or null")
+        if kind is None and len(types) > 1 and types != {int, float}:
+            raise other_form(cell, "should be texts, or numbers, or null")
+        if int in types:
+            large = [type(value) is int and abs(value) > LARGEST_WHOLE for value in values]
+            schema.refuse(large, cell, "holds a number that no audit has")
         made[name] = pd.Series(values, dtype=object)
     return schema.typed(table, pd.DataFrame(made, columns=list(names)))
 
@@ -223,21 +232,6 @@ _ALLOWED: dict[Any, tuple[type, ...]] = {
     "text": (str,), "number": (int, float), "whole": (int, float), "truth": (bool,),
     "mixed": _PLAIN, None: _PLAIN,
 }  # fmt: skip
-
-
-def _check_cells(place: str, values: list[Any], kind: Kind | None) -> None:
-    """Raise where a cell of JSON is not of the column's kind; without a kind, all are alike."""
-    kinds = {type(value) for value in values} - {NoneType}
-    allowed = set(_ALLOWED[kind])
-    if not kinds <= allowed:
-        form = "texts, or numbers," if kind in (None, "mixed") else schema.FORMS[kind]
-        strange = [value is not None and type(value) not in allowed for value in values]
-        schema.refuse(strange, place, f"should be {form} or null")
-    if kind is None and len(kinds) > 1 and kinds != {int, float}:
-        raise other_form(place, "should be texts, or numbers, or null")
-    if int in kinds:
-        large = [type(value) is int and abs(value) > LARGEST_WHOLE for value in values]
-        schema.refuse(large, place, "holds a number that no audit has")
 
 
 def outcome_of(field: Fields) -> OutcomeRole | None:

@@ -221,13 +221,19 @@ def run(
     if len(reliability):
         results = beside_calibrated(results, reliability, request.baseline)
     named = [cube.of_task(t).label_classes[i] for t, i in positive.items() if i is not None]
+    # Of outcomes that are numbers, the largest loss of one example in every variant.
+    losses: dict[str, float] = {}
+    for part in made:
+        outcome = part.comparison.cube.outcome
+        if outcome is not None and not outcome.role.binary:
+            losses[part.variant] = max(losses.get(part.variant, 0.0), largest_loss(part.comparison))
     return AuditResult(
         baseline=request.baseline,
         variants=request.variants,
         classes=cube.label_classes if cube.has_classes else (),
         outcome=None if cube.outcome is None else cube.outcome.role,
         labelled=cube.labelled,
-        largest_losses=_largest_losses(made),
+        largest_losses=losses,
         positive=next(iter(named), None),
         tasks=cube.tasks,
         groupings=request.groupings,
@@ -277,16 +283,6 @@ def without_task(cube: Cube) -> Cube:
             left_out=tuple(replace(part, task=None) for part in cube.left_out),
         )
     )
-
-
-def _largest_losses(made: Sequence[Compared]) -> dict[str, float]:
-    """Of outcomes that are numbers, the largest loss of one example in every variant."""
-    found: dict[str, float] = {}
-    for part in made:
-        outcome = part.comparison.cube.outcome
-        if outcome is not None and not outcome.role.binary:
-            found[part.variant] = max(found.get(part.variant, 0.0), largest_loss(part.comparison))
-    return found
 
 
 def options_for(cube: Cube, options: AuditOptions) -> AuditOptions:

@@ -28,8 +28,6 @@ if TYPE_CHECKING:
     from fairweight.runs.listing import Listed
     from fairweight.runs.plan import StudyPlan
     from fairweight.runs.runner import News
-    from fairweight.studies.claims import Judged
-    from fairweight.studies.pilots import PilotWidth
 
 ALONE = 30.0  # seconds of work below which loading torch in other processes takes longer
 STORE = "fairweight-runs"
@@ -467,7 +465,23 @@ def claims(
     if pilot:
         if out is not None:
             raise InputError("--pilot prints a table; leave --out out.")
-        _show_pilot(piloted(asked, folder), asked.members)
+        widths = piloted(asked, folder)
+        table = listing("claim", "line", "half-width to expect", "at most", "")
+        for expected in widths:
+            width = (
+                number(expected.half_width) if expected.half_width == expected.half_width else ""
+            )
+            told = expected.reason or ("narrow enough" if expected.sharp else "too wide")
+            table.add_row(expected.claim, expected.line, width, number(expected.needed), told)
+        console = plain_console()
+        console.print(table)
+        names = {expected.claim for expected in widths}
+        sharp = {name for name in names if all(w.sharp for w in widths if w.claim == name)}
+        console.print(
+            f"\nWith {asked.members} members on a side {len(sharp)} of {len(names)} claims have "
+            "intervals whose half-width is below half of the effect that matters, in every line.",
+            soft_wrap=True,
+        )
         return
     if out is not None:
         own = Path(which).with_suffix(".claims.toml") if which.endswith(".toml") else None
@@ -475,7 +489,21 @@ def claims(
         check_file(out, inputs=given, overwrite=overwrite)
     found = judged(asked, folder)
     if out is None:
-        _show_claims(found)
+        table = listing("claim", "it would take", "this run", "verdict")
+        for one in found:
+            for place, part in enumerate(one.parts):
+                name, takes = one.claim.id if place == 0 else "  and", claims_page.needed(part.part)
+                if len(part.lines) > 1 or part.lines[0].name:
+                    table.add_row(name, takes, "", Text(part.verdict, style="bold"))
+                for line in part.lines:
+                    more = "; ".join(filter(None, (line.estimate.reason, *line.notes)))
+                    verdict = line.verdict + (f": {more}" if more else "")
+                    of = (f"  {line.name}", "") if line.name else (name, takes)
+                    table.add_row(of[0], of[1], claims_page.of_line(line), verdict)
+        console = plain_console()
+        console.print(table)
+        console.print()
+        console.print(claims_page.summary(found))
         return
     with atomic_file(out) as file:
         if out.endswith(".md"):
@@ -493,45 +521,6 @@ def claims(
             }
             json.dump(document, file, ensure_ascii=False, allow_nan=False, indent=2)
     typer.echo(f"Written to {out}")
-
-
-def _show_claims(found: list[Judged]) -> None:
-    """Print every claim with what it would take, what this run found, and the verdict."""
-    from fairweight.studies import claims_page
-
-    table = listing("claim", "it would take", "this run", "verdict")
-    for one in found:
-        for place, part in enumerate(one.parts):
-            name, takes = one.claim.id if place == 0 else "  and", claims_page.needed(part.part)
-            if len(part.lines) > 1 or part.lines[0].name:
-                table.add_row(name, takes, "", Text(part.verdict, style="bold"))
-            for line in part.lines:
-                more = "; ".join(filter(None, (line.estimate.reason, *line.notes)))
-                verdict = line.verdict + (f": {more}" if more else "")
-                own = (f"  {line.name}", "") if line.name else (name, takes)
-                table.add_row(own[0], own[1], claims_page.of_line(line), verdict)
-    console = plain_console()
-    console.print(table)
-    console.print()
-    console.print(claims_page.summary(found))
-
-
-def _show_pilot(found: list[PilotWidth], members: int) -> None:
-    """Print how wide the interval of every claim will be, and how many are narrow enough."""
-    table = listing("claim", "line", "half-width to expect", "at most", "")
-    for one in found:
-        width = number(one.half_width) if one.half_width == one.half_width else ""
-        told = one.reason or ("narrow enough" if one.sharp else "too wide")
-        table.add_row(one.claim, one.line, width, number(one.needed), told)
-    console = plain_console()
-    console.print(table)
-    names = {one.claim for one in found}
-    sharp = {name for name in names if all(one.sharp for one in found if one.claim == name)}
-    console.print(
-        f"\nWith {members} members on a side {len(sharp)} of {len(names)} claims have intervals "
-        "whose half-width is below half of the effect that matters, in every line.",
-        soft_wrap=True,
-    )
 
 
 def seconds_of(text: str, option: str) -> float:

@@ -145,7 +145,16 @@ def compress_file(
             )
         named = data is None and card is not None and bool(card.data)
         if getattr(spec, "calibration", "first") != "first" and (data is not None or named):
-            data = _drawn(data, card, spec, root)
+            # The training examples that the spec draws, by their labels and groups.
+            drawn: Any = card.data if data is None and card is not None else data
+            if isinstance(drawn, str | Mapping | Data):
+                drawn = prepare(as_spec(Data, drawn, "The data", "name"), root).train
+            if not isinstance(drawn, Images):
+                raise InputError(
+                    f"calibration = '{spec.calibration}' draws from a data set; name one "
+                    "(--dataset NAME --data DIR), or leave it out and give the inputs themselves."
+                )
+            data = drawn.select(calibration_rows(drawn, spec))
         inputs = _inputs(
             data, card, max(spec.calibration_examples, COMPARED), wanted, scaling, root, shown
         )
@@ -186,19 +195,6 @@ def compress_file(
     examples = 0 if inputs is None else len(inputs)
     note = None if QUANTISED & {node.op_type for node in made.graph.node} else STORED_AS_FLOATS
     return CompressedFile(path, own, size, path.stat().st_size, examples, same, note)
-
-
-def _drawn(data: Any, card: Card | None, spec: Any, root: str | Path | None) -> Images:
-    """The training examples that a spec draws; it needs a data set with labels and groups."""
-    held = card.data if data is None and card is not None else data
-    if isinstance(held, str | Mapping | Data):
-        held = prepare(as_spec(Data, held, "The data", "name"), root).train
-    if not isinstance(held, Images):
-        raise InputError(
-            f"calibration = '{spec.calibration}' draws from a data set; name one (--dataset NAME "
-            "--data DIR), or leave it out and give the inputs themselves."
-        )
-    return held.select(calibration_rows(held, spec))
 
 
 def _inputs(

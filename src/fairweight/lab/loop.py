@@ -321,7 +321,16 @@ def train(
                     states = _states(pruner, distiller, weighting)
                     save_checkpoint(folder, model, optimizer, position, best, states, run)
                     saved = time.monotonic()
-            best = _finish_epoch(model, validation, spec, scaling, device, position, best)
+            zeros = _zeros(model)
+            if validation is not None:
+                numbers = evaluate(model, validation, scaling, loss=spec.loss, device=device)
+                position.history.append({"epoch": float(epoch), "sparsity": zeros, **numbers})
+                reached = max((h["sparsity"] for h in position.history[:-1]), default=0.0)
+                sparser = zeros > reached + 1e-9
+                if spec.keep_best and (sparser or numbers["accuracy"] > position.best_accuracy):
+                    position.best_epoch, position.best_accuracy = epoch, numbers["accuracy"]
+                    best = {name: v.detach().clone() for name, v in model.state_dict().items()}
+            position.epoch, position.step = epoch + 1, 0
             if folder is not None and time.monotonic() - saved > save_every:
                 states = _states(pruner, distiller, weighting)
                 save_checkpoint(folder, model, optimizer, position, best, states, run)
@@ -359,29 +368,6 @@ def loss_of(output: Tensor, labels: Tensor, kind: str) -> Tensor:
     if kind == "binary":
         return functional.binary_cross_entropy_with_logits(output, labels.to(output.dtype))
     return functional.cross_entropy(output, labels)
-
-
-def _finish_epoch(
-    model: nn.Module,
-    validation: Examples | None,
-    spec: Training,
-    scaling: Scaling,
-    device: str,
-    position: Position,
-    best: dict[str, Tensor] | None,
-) -> dict[str, Tensor] | None:
-    """Evaluate on the validation images, and keep the weights if they are the best so far."""
-    epoch, sparsity = position.epoch, _zeros(model)
-    if validation is not None:
-        numbers = evaluate(model, validation, scaling, loss=spec.loss, device=device)
-        position.history.append({"epoch": float(epoch), "sparsity": sparsity, **numbers})
-        reached = max((h["sparsity"] for h in position.history[:-1]), default=0.0)
-        sparser = sparsity > reached + 1e-9
-        if spec.keep_best and (sparser or numbers["accuracy"] > position.best_accuracy):
-            position.best_epoch, position.best_accuracy = epoch, numbers["accuracy"]
-            best = {name: value.detach().clone() for name, value in model.state_dict().items()}
-    position.epoch, position.step = epoch + 1, 0
-    return best
 
 
 def _states(

@@ -130,7 +130,16 @@ def measure(
     if file is not None:
         held = read_onnx(file)
         card = card or card_of(held, f"'{file}'")
-        timings["onnxruntime"] = _time_onnx(file, example, threads, repeats)
+        feed = {only_input(held, f"'{file}'"): np.ascontiguousarray(example.numpy())}
+        session = session_of(file, threads=threads)
+        try:
+            session.run(None, feed)
+        except Exception as error:  # ONNX Runtime's exceptions have no other common base
+            raise InputError(
+                f"'{file}' cannot take an example of shape {tuple(example.shape)} "
+                f"({' '.join(str(error).split())[:200]}); give one batch of its inputs."
+            ) from None
+        timings["onnxruntime"] = timed(lambda: session.run(None, feed), repeats=repeats)
         packer, packed = zlib.compressobj(COMPRESSION_LEVEL), 0
         with file.open("rb") as stream:
             while chunk := stream.read(CHUNK):
@@ -140,7 +149,12 @@ def measure(
         if not isinstance(model, nn.Module):
             row |= _onnx_numbers(held)
     if isinstance(model, nn.Module):
-        timings["torch"] = _time_torch(model, example, threads, repeats)
+        network = plain(model).cpu().to(memory_format=torch.channels_last)  # type: ignore[call-overload]
+        images = example
+        if example.dim() == 4:
+            images = example.contiguous(memory_format=torch.channels_last)
+        with torch_threads(threads), torch.inference_mode():
+            timings["torch"] = timed(lambda: network(images), repeats=repeats)
         row |= _module_numbers(model, example)
         if file is None:  # the weights as they would be saved, without masks
             content = safetensors.torch.save(plain_state(model))
@@ -231,26 +245,3 @@ def _onnx_numbers(model: Any) -> dict[str, Any]:
 
 def _note(sparsity: float) -> dict[str, Any]:
     return {"note": ZEROS_NOTE if sparsity > 0.01 else None}
-
-
-def _time_torch(model: nn.Module, example: Tensor, threads: int, repeats: int) -> Timing:
-    network = plain(model).cpu().to(memory_format=torch.channels_last)  # type: ignore[call-overload]
-    images = example
-    if example.dim() == 4:
-        images = example.contiguous(memory_format=torch.channels_last)
-    with torch_threads(threads), torch.inference_mode():
-        return timed(lambda: network(images), repeats=repeats)
-
-
-def _time_onnx(file: Path, example: Tensor, threads: int, repeats: int) -> Timing:
-    name = only_input(read_onnx(file), f"'{file}'")
-    session = session_of(file, threads=threads)
-    feed = {name: np.ascontiguousarray(example.numpy())}
-    try:
-        session.run(None, feed)
-    except Exception as error:  # ONNX Runtime's exceptions have no other common base
-        raise InputError(
-            f"'{file}' cannot take an example of shape {tuple(example.shape)} "
-            f"({' '.join(str(error).split())[:200]}); give one batch of its inputs."
-        ) from None
-    return timed(lambda: session.run(None, feed), repeats=repeats)

@@ -140,12 +140,20 @@ def _brief(result: AuditResult, found: Sequence[Finding], verdict: Verdict | Non
         lines = (lines[0], Line("Loses most", (nobody,)))
     # A policy that was set when the audit was made decided elsewhere: nothing is said of it here.
     unknown = verdict is None and bool(result.provenance.options.get("confirmatory"))
-    own = [Line(shown(result.baseline, NAME), (f"baseline, {_of_baseline(found)}",))]
+    change = found[0].model.overall
+    reached = "not known"
+    if change is not None and not missing(change.baseline):
+        reached = level(change.baseline)
+    own = [Line(shown(result.baseline, NAME), (f"baseline, {unit().name} {reached}.",))]
     for finding in found:
         policy = "no policy set"
         if verdict is not None:
             policy = f"policy: {verdict.variants.get(finding.variant, 'not checked')}"
-        said = [_what(finding), *_beyond(finding), *_certain(finding)]
+        what = _shown_loss(finding.model)
+        if finding.model.gained_less:
+            names = joined([name_of(change, NAME) for change in finding.model.gained_less], NAMED)
+            what += f"; {names} gained less than the rest"
+        said = [what, *_beyond(finding), *_certain(finding)]
         if not result.labelled:
             said = [_changed(result, finding)]
         text = "; ".join([*said, *([] if unknown else [policy])])
@@ -414,23 +422,6 @@ def _span(numbers: Sequence[float]) -> str:
 
 
 # The line of one variant.
-
-
-def _of_baseline(found: Sequence[Finding]) -> str:
-    change = found[0].model.overall
-    if change is None or missing(change.baseline):
-        return f"{unit().name} not known."
-    return f"{unit().name} {level(change.baseline)}."
-
-
-def _what(finding: Finding) -> str:
-    """What happened to whom."""
-    scope = finding.model
-    said = _shown_loss(scope)
-    if scope.gained_less:
-        names = joined([name_of(change, NAME) for change in scope.gained_less], NAMED)
-        said += f"; {names} gained less than the rest"
-    return said
 
 
 def _shown_loss(scope: ScopeFinding) -> str:

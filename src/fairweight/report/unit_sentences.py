@@ -53,10 +53,13 @@ def unit_sentences(
             yield "No group loses in the half that judges, so no unit is named."
         else:
             worst = min(losing, key=lambda row: real(row["shift"]))
-            most = max(
-                (row for row in known if row["group"] == worst["group"] or _both_all(row, worst)),
-                key=lambda row: real(row["recovered"]),
+            everyone = missing(worst["group"])
+            same = (
+                row
+                for row in known
+                if row["group"] == worst["group"] or (everyone and missing(row["group"]))
             )
+            most = max(same, key=lambda row: real(row["recovered"]))
             yield (
                 f"No single unit explains the loss: of the {_points(worst['shift'])} that "
                 f"{_who(worst)} loses, leaving out {shown(most['unit'], 60)} gives "
@@ -119,11 +122,6 @@ def _comes_back(row: dict[str, Any]) -> str:
         f"{lost}, {_with_limits(row, 'recovered')} come back when {shown(row['unit'], 60)} is not "
         f"compressed{price}."
     )
-
-
-def _both_all(row: dict[str, Any], other: dict[str, Any]) -> bool:
-    """Whether two rows are about everyone."""
-    return missing(row["group"]) and missing(other["group"])
 
 
 def _who(row: dict[str, Any]) -> str:

@@ -267,7 +267,15 @@ def _plan_experiment(made: StudyPlan, experiment: Experiment) -> None:
                     f"The experiment '{experiment.name}': from_seed = {copy.from_seed} is no dense "
                     f"member's seed; those are {seeds[0]} to {seeds[-1]}."
                 )
-        for variant, method in _variants(copy):
+        for chosen in combinations(copy.grid):
+            fields = {**copy.fields, **chosen}
+            given = {**fields, "schedule": {"kind": "one-shot", "of": "remaining"}}
+            whole = spec_of(copy.method, **(fields if copy.rounds is None else given))
+            pattern = copy.name
+            variant = (
+                whole.variant(copy.method) if pattern is None else filled_name(pattern, fields)
+            )
+            method = json.loads(json.dumps(fields_of(whole)))  # defaults are written out
             plain_name(variant, f"In '{experiment.name}', a copy's name")
             names = [variant]
             if copy.rounds is not None:
@@ -334,16 +342,6 @@ def _dense(made: StudyPlan, experiment: Experiment, seeds: range) -> dict[int, s
         )
         for seed in seeds
     }
-
-
-def _variants(copy: Copy) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Names and full specs of what a copy's grid asks for; defaults are written out."""
-    for chosen in combinations(copy.grid):
-        fields = {**copy.fields, **chosen}
-        given = {**fields, "schedule": {"kind": "one-shot", "of": "remaining"}}
-        spec = spec_of(copy.method, **(fields if copy.rounds is None else given))
-        name = spec.variant(copy.method) if copy.name is None else filled_name(copy.name, fields)
-        yield name, json.loads(json.dumps(fields_of(spec)))
 
 
 def filled_name(name: str, fields: Mapping[str, Any]) -> str:

@@ -52,11 +52,14 @@ def counted_there(tables: TableSpec) -> TableSpec:
     predicted = {member: own[0] for member, own in columns.items()}
     kept = [*_facts(tables), *predicted.values()]
     counted = frame.group_by(*kept).agg(_narwhals().len().alias(COUNT)).collect(backend="pyarrow")
+    members: dict[str, tuple[str, ...]] = {}
+    for (variant, _), column in predicted.items():
+        members[variant] = (*members.get(variant, ()), column)
     source = SourceRef(None, None, "pyarrow Table", None, counted.to_native())
     return replace(
         tables,
         sources=(source,),
-        predictions=_members(predicted),
+        predictions=members,
         baseline=tables.baseline or (next(iter(columns))[0] if tables.sources[0].variant else None),
         count=COUNT,
     )
@@ -172,13 +175,6 @@ def _narwhals() -> Any:
     import narwhals
 
     return narwhals
-
-
-def _members(columns: dict[tuple[str, str], str]) -> dict[str, tuple[str, ...]]:
-    found: dict[str, tuple[str, ...]] = {}
-    for (variant, _), column in columns.items():
-        found[variant] = (*found.get(variant, ()), column)
-    return found
 
 
 def _facts(tables: TableSpec) -> list[str]:

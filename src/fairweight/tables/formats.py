@@ -44,7 +44,20 @@ def read_delimited(
     table = workspace.name("source")
     delimiter = delimiter_of(_head(files[0]), first="\t" if ".tsv" in files[0].suffixes else ",")
     for file in files:
-        _check_header(file, delimiter)
+        # Two columns of one name are refused: DuckDB would call the second one NAME_1.
+        # newline="": lines may end in \r alone, and quoted names may hold any of these.
+        lines = csv.reader(io.StringIO(_head(file), newline=""), delimiter=delimiter)
+        try:
+            header = next(lines, [])
+        except csv.Error:
+            raise InputError(
+                f"The header of '{file}' has a column name of more than "
+                f"{csv.field_size_limit():,} characters; shorten it, or close the quotation mark "
+                "that it begins with."
+            ) from None
+        texts = (name.encode("latin-1").decode("utf-8-sig", errors="replace") for name in header)
+        names = [text.strip() for text in texts]  # as DuckDB does: "a, b" has the columns a and b
+        check_names([name for name in names if name], f"'{file}'")
     options = [
         "header = true",
         "skip = 0",
@@ -169,22 +182,6 @@ def _head(file: Path) -> str:
     with pa.input_stream(str(file), compression="detect") as stream:
         # The separators are plain ASCII, whatever the encoding of the names around them.
         return bytes(stream.read(HEADER_BYTES)).decode("latin-1")
-
-
-def _check_header(file: Path, delimiter: str) -> None:
-    """Raise where two columns have one name: DuckDB would call the second one NAME_1."""
-    # newline="": lines may end in \r alone, and quoted names may hold any of these.
-    lines = csv.reader(io.StringIO(_head(file), newline=""), delimiter=delimiter)
-    try:
-        header = next(lines, [])
-    except csv.Error:
-        raise InputError(
-            f"The header of '{file}' has a column name of more than {csv.field_size_limit():,} "
-            "characters; shorten it, or close the quotation mark that it begins with."
-        ) from None
-    texts = (name.encode("latin-1").decode("utf-8-sig", errors="replace") for name in header)
-    names = [text.strip() for text in texts]  # as DuckDB does: "a, b" has the columns a and b
-    check_names([name for name in names if name], f"'{file}'")
 
 
 def _refuse_ragged(file: Path, delimiter: str, error: Exception) -> None:

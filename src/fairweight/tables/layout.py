@@ -537,7 +537,15 @@ def _files(
         require(table, names.prediction, _PLACE[names.outcome])
         variant = canonical(name)
         if variant is None:
-            variant = _stem(table)
+            if not table.files:
+                raise InputError(
+                    "Several frames were given without names; give a dict: "
+                    "{'dense': frame, 'int8': frame}."
+                )
+            file = Path(table.name.partition("::")[0]).name
+            for packed in (".gz", ".zst", ".bz2"):
+                file = file.removesuffix(packed)
+            variant = canonical(Path(file).stem) or ""
             if variant in stems:
                 raise InputError(
                     f"{stems[variant].shown} and {table.shown} would both be called '{variant}'; "
@@ -596,14 +604,3 @@ def _refuse_repeated_members(parts: Sequence[MemberColumns], names: Names) -> No
 def _place(table: Source) -> tuple[tuple[Path, ...], str]:
     """Where a table comes from, however it was written: its files, and the query asked of them."""
     return tuple(file.resolve() for file in table.files), table.name.partition("::")[2]
-
-
-def _stem(table: Source) -> str:
-    if not table.files:
-        raise InputError(
-            "Several frames were given without names; give a dict: {'dense': frame, 'int8': frame}."
-        )
-    name = Path(table.name.partition("::")[0]).name
-    for packed in (".gz", ".zst", ".bz2"):
-        name = name.removesuffix(packed)
-    return canonical(Path(name).stem) or ""

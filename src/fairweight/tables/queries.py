@@ -65,34 +65,31 @@ def _open_query(workspace: Workspace, given: Any, name: str | None, query: str) 
         except duckdb.InterruptException as error:
             raise KeyboardInterrupt from error
         except duckdb.Error as error:
-            raise _refusal(query, source, error) from error
+            message = " ".join(re.split(r"\n+LINE \d+:", str(error))[0].split()).rstrip(".")
+            if "PermissionException" in type(error).__name__:
+                message = f"it may read nothing but {source.shown}, as the table {DATA}"
+            advice = ""
+            if "VARCHAR" in source.columns.values() and "VARCHAR" in message:
+                advice = (
+                    " Columns of text files are text: write CAST(column AS DOUBLE) for numbers."
+                )
+            raise InputError(
+                f"--query cannot be run ({shown(query, 200)}): {message}.{advice}"
+            ) from error
     found = source_of_view(workspace, table, source.name, source.files, source.score_classes)
     if found.rows == 0:
         raise InputError(
             f"--query finds no rows in {source.shown} ({source.rows:,} rows); check its conditions."
         )
-    return replace(found, guessed=_still_numbers(workspace, found, source))
-
-
-def _refusal(query: str, source: Source, error: Exception) -> InputError:
-    message = " ".join(re.split(r"\n+LINE \d+:", str(error))[0].split()).rstrip(".")
-    if "PermissionException" in type(error).__name__:
-        message = f"it may read nothing but {source.shown}, as the table {DATA}"
-    advice = ""
-    if any(kind == "VARCHAR" for kind in source.columns.values()) and "VARCHAR" in message:
-        advice = " Columns of text files are text: write CAST(column AS DOUBLE) for numbers."
-    return InputError(f"--query cannot be run ({shown(query, 200)}): {message}.{advice}")
-
-
-def _still_numbers(workspace: Workspace, found: Source, before: Source) -> dict[str, str]:
-    """Text columns that looked like numbers, and do after the query."""
-    return {
+    # Text columns that looked like numbers before the query, and do after it.
+    guessed = {
         column: kind
-        for column, kind in before.guessed.items()
+        for column, kind in source.guessed.items()
         if found.columns.get(column) == "VARCHAR"
         and is_number(kind)
         and _all_are(workspace, found.view, column, kind)
     }
+    return replace(found, guessed=guessed)
 
 
 def _all_are(workspace: Workspace, view: str, column: str, kind: str) -> bool:

@@ -235,7 +235,9 @@ def changed_predictions(
     for grouping in chosen:  # several metrics ask for the same
         asked = "changed predictions", event, grouping.name, by_class, positive, strata
         if asked not in c.once:
-            found = _entries(c, event)
+            if ("entries", event) not in c.once:
+                c.once["entries", event] = _new_entries(c, event)
+            found: _Entries = c.once["entries", event]
             if positive:
                 keep = found.target == c.positive
                 found = _Entries(found.cells[keep], found.target[keep], found.amounts[keep])
@@ -246,14 +248,6 @@ def changed_predictions(
         tables.append(c.once[asked])
     table = np.concatenate(tables, axis=2)
     return Changed(table, np.full((2, table.shape[2]), [[FEWEST], [FEWEST_WRONG]], dtype=float))
-
-
-def _entries(c: Comparison, event: Event | None) -> _Entries:
-    asked = "entries", event
-    if asked not in c.once:
-        c.once[asked] = _new_entries(c, event)
-    made: _Entries = c.once[asked]
-    return made
 
 
 def _new_entries(c: Comparison, event: Event | None) -> _Entries:

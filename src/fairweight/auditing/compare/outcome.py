@@ -79,15 +79,13 @@ def outcome_rows(c: Comparison) -> Iterator[Built]:
     """Rows about these models and, for populations, about the method."""
     entry = outcome_metric(c)
     for kind in KINDS:
-        yield from _shares(c, entry, kind) if entry.event is not None else _numbers(c, entry, kind)
-
-
-def _shares(c: Comparison, entry: Metric, kind: str) -> Iterator[Built]:
-    """Outcomes that are 0 or 1: what predictions give, row by row."""
-    assert entry.event is not None
-    (family,) = rates(c, [(entry, kind)])
-    if family is not None:
-        yield from scopes(c, [(family, event_outcomes(c, entry.event, kind))])
+        if entry.event is None:
+            yield from _numbers(c, entry, kind)
+            continue
+        # Outcomes that are 0 or 1: what predictions give, row by row.
+        (family,) = rates(c, [(entry, kind)])
+        if family is not None:
+            yield from scopes(c, [(family, event_outcomes(c, entry.event, kind))])
 
 
 # Outcomes that are numbers: ratios of sums.

@@ -80,7 +80,15 @@ def compare(
     if c.cube.outcome is not None:
         return _outcome(c, made)
     if not c.cube.labelled:
-        return _churn(c, made)
+        # How often predictions changed, and no more. It is never called a loss.
+        made.columns = columns_of(c)
+        changed = [
+            (family, scope)
+            for family, scope in flip_families(c)
+            if family.metric.pairs == "changed" and family.slots.kind != "class"
+        ]
+        made.blocks += build_all(c, changed)
+        return made
     rates: list[Built] = []
     zero: dict[str, bool] = {}
     for table in rate_rows(c, [m for m in metrics() if m.kind == "rate"]):
@@ -158,16 +166,4 @@ def _outcome(c: Comparison, made: Compared) -> Compared:
     else:
         made.power = outcome_power(c, models)
     made.group_error = group_error_table(c, [r.family for r in by_group if r.scope == "model"])
-    return made
-
-
-def _churn(c: Comparison, made: Compared) -> Compared:
-    """Without labels: how often predictions changed, and no more. It is never called a loss."""
-    made.columns = columns_of(c)
-    changed = [
-        (family, scope)
-        for family, scope in flip_families(c)
-        if family.metric.pairs == "changed" and family.slots.kind != "class"
-    ]
-    made.blocks += build_all(c, changed)
     return made

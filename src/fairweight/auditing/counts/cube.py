@@ -239,12 +239,6 @@ def with_own_classes(cube: Cube) -> Cube:
     )
 
 
-def _dense(codes: NDArray[np.int64]) -> tuple[NDArray[np.int64], int]:
-    """Order-preserving codes 0..k-1."""
-    values, dense = np.unique(codes, return_inverse=True)
-    return dense.reshape(-1).astype(np.int64), len(values)
-
-
 def compact(cube: Cube) -> Cube:
     """Merge equal cells and put them into the canonical order.
 
@@ -279,7 +273,9 @@ def _different(cube: Cube) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
     for key in _keys(cube):
         width = int(key.max()) + 1 if len(key) else 1
         if size > (2**62) // max(width, 1):
-            folded, size = _dense(folded)
+            # Codes 0..k-1 in the same order, so that the next key has room beside them.
+            values, dense = np.unique(folded, return_inverse=True)
+            folded, size = dense.reshape(-1).astype(np.int64), len(values)
             if size == cube.n_cells:
                 break
         folded = folded * width + key

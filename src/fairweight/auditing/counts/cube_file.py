@@ -106,8 +106,16 @@ def write_cube(
         ):  # fmt: skip
             if values is not None:
                 columns |= {f"{name}:{m}": values[:, m] for m in range(len(cube.members))}
-        if cube.outcome.sums is not None:
-            columns |= _sums_columns(cube.outcome.sums, cube)
+        if (sums := cube.outcome.sums) is not None:
+            # Of every compressed model; what follows from other columns is left out.
+            columns |= {"centre": sums.centre, "den": sums.den}
+            for m, member in enumerate(cube.members):
+                if member.variant == sums.baseline:
+                    continue
+                for t, exponents in enumerate(sums.terms):
+                    columns[f"sum:{m}:{term_name(exponents)}"] = sums.products[:, m, t]
+                columns |= {f"{name}:{m}": getattr(sums, name)[:, m] for name in PER_MODEL
+                            if name != "changed_weight" or cube.weight is not None}  # fmt: skip
     columns["count"] = cube.count
     table = pa.table(columns)
     if not keep.all():
@@ -138,19 +146,6 @@ def write_cube(
     with atomic_file(Path(path), "wb") as file:
         parquet.write_table(table.replace_schema_metadata({KEY: json.dumps(meta)}), file)
     return away
-
-
-def _sums_columns(sums: OutcomeSums, cube: Cube) -> dict[str, Any]:
-    """The sums of every compressed model; what follows from other columns is left out."""
-    columns: dict[str, Any] = {"centre": sums.centre, "den": sums.den}
-    for m, member in enumerate(cube.members):
-        if member.variant == sums.baseline:
-            continue
-        for t, exponents in enumerate(sums.terms):
-            columns[f"sum:{m}:{term_name(exponents)}"] = sums.products[:, m, t]
-        columns |= {f"{name}:{m}": getattr(sums, name)[:, m] for name in PER_MODEL
-                    if name != "changed_weight" or cube.weight is not None}  # fmt: skip
-    return columns
 
 
 def read_cubes(paths: Sequence[str | Path]) -> tuple[Cube, str, tuple[str, ...]]:

@@ -105,7 +105,14 @@ def explained(
     """The result with the requested tables and their notes."""
     made = _Tables()
     if any(answers.outcome is not None for answers in tasks):
-        asked = _of_numbers(asked, tasks[0], made)
+        # A number is not right or wrong, which the other parts ask.
+        role = tasks[0].outcome
+        if role is not None and (left := [p for p in asked.parts if p not in OF_NUMBERS]):
+            made.notes.append(
+                f"Not looked at: {', '.join(left)}, which ask which predictions are right, and "
+                f"'{role.name}' is a number."
+            )
+        asked = replace(asked, parts=tuple(p for p in asked.parts if p in OF_NUMBERS))
     parts = [part for part in _LOOK if part in asked.parts]
     steps = len(parts) * len(tasks)
     per_task = replace(asked, gallery=max(1, asked.gallery // max(1, len(tasks))))
@@ -130,7 +137,15 @@ def explained(
         progress("looking at classes", steps, steps)
         _classes(result, tasks[0], asked, made)
     if "similarity" in asked.parts:
-        _similarity(result, asked, made)
+        points = similarity_points(result)
+        if points.empty:
+            made.notes.append(
+                "Representations were not looked at: the variants table has no distances (columns "
+                "svcca.BLOCK or cka.BLOCK)."
+            )
+        else:
+            made.add("similarity_points", points)
+            made.add("similarity", similarity(points, alpha=asked.alpha))
     tables = {name: stacked(found) for name, found in made.parts.items()}
     for table in tables.values():
         table.attrs.clear()  # notes stand in the result, and attrs are not written anywhere
@@ -139,18 +154,6 @@ def explained(
         explanations={**result.explanations, **tables},
         notes=tuple(dict.fromkeys((*result.notes, *made.notes))),
     )
-
-
-def _of_numbers(asked: ExplainRequest, answers: Answers, made: _Tables) -> ExplainRequest:
-    """The request with the parts that do not ask which predictions are right."""
-    kept = tuple(part for part in asked.parts if part in OF_NUMBERS)
-    left = [part for part in asked.parts if part not in OF_NUMBERS]
-    if left and answers.outcome is not None:
-        made.notes.append(
-            f"Not looked at: {', '.join(left)}, which ask which predictions are right, and "
-            f"'{answers.outcome.name}' is a number."
-        )
-    return replace(asked, parts=kept)
 
 
 def _exemplars(
@@ -261,18 +264,6 @@ def _classes(result: AuditResult, answers: Answers, asked: ExplainRequest, made:
     made.add("class_coefficients", found.coefficients)
     made.add("class_fits", found.fits)
     made.add("class_residuals", found.residuals)
-
-
-def _similarity(result: AuditResult, asked: ExplainRequest, made: _Tables) -> None:
-    points = similarity_points(result)
-    if points.empty:
-        made.notes.append(
-            "Representations were not looked at: the variants table has no distances (columns "
-            "svcca.BLOCK or cka.BLOCK)."
-        )
-        return
-    made.add("similarity_points", points)
-    made.add("similarity", similarity(points, alpha=asked.alpha))
 
 
 _LOOK: dict[str, Callable[[Answers, ExplainRequest, Mapping[str, Any], _Tables], None]] = {

@@ -201,7 +201,14 @@ def plan_of(
         raise InputError("--n-groups is counted in the pilot; leave it out, or the pilot.")
     if policy is not None and request.margin is not None:
         raise InputError("--margin and --policy were both given; give one of them.")
-    asked = policy or _one_margin(result, request)
+    asked = policy
+    if asked is None:  # one margin, of every kind of group that the pilot has
+        held = set(result.bounds["kind"])
+        kinds = [k for k in ("group", "intersection") if k in held]
+        margin = MARGIN if request.margin is None else request.margin
+        metric = leading_metric(result)
+        rules = [{"metric": metric, "by": k, "margin": margin} for k in kinds or ["overall"]]
+        asked = read_policy({"rule": rules, "min_group_size": request.min_group_size})
     request = replace(request, min_group_size=asked.min_group_size)
     pilot, wanted = Pilot.of(result, variant), demands(asked)
     if pilot is None and result.outcome is not None and not result.outcome.binary:
@@ -256,9 +263,22 @@ def plan_of(
     churns = tuple(dict.fromkeys((pilot.churn, max(made["churn"] for made in found))))
     margin = min(made["margin"] for made in found)
     curve = _curve(request, len(found), margin, request.churn or churns)
-    return Plan(
-        request, len(found), frame("plan", found), curve, pilot, _notes(declared, fits, found)
+    notes = []
+    named = dict.fromkeys(
+        f"{row['metric']} by {row['kind']} ({row['criterion']})"
+        for row in records(declared[~fits], ["metric", "kind", "criterion"])
     )
+    if named:
+        notes.append(
+            f"Not planned: {', '.join(named)}. Only margins and recoveries of accuracy and of "
+            "recall by class can be planned; these rows may need more examples."
+        )
+    if any(made["design_effect"] > 1 for made in found):
+        notes.append(
+            "Examples of one cluster or of unequal weight are worth fewer, as in the pilot; with "
+            "other clusters or weights the numbers differ."
+        )
+    return Plan(request, len(found), frame("plan", found), curve, pilot, tuple(notes))
 
 
 _NAMES = ("variant", "task", "metric", "group", "class")
@@ -277,16 +297,6 @@ def leading_metric(result: AuditResult) -> str:
     held = dict.fromkeys(result.bounds["metric"])
     leading = (m.name for m in registered.metrics() if "overall" in m.confirmatory)
     return next((name for name in leading if name in held), "accuracy")
-
-
-def _one_margin(result: AuditResult, request: PlanRequest) -> Policy:
-    """A policy that asks for one margin, of every kind of group that the pilot has."""
-    held = set(result.bounds["kind"])
-    kinds = [kind for kind in ("group", "intersection") if kind in held] or ["overall"]
-    margin = MARGIN if request.margin is None else request.margin
-    metric = leading_metric(result)
-    rules = [{"metric": metric, "by": kind, "margin": margin} for kind in kinds]
-    return read_policy({"rule": rules, "min_group_size": request.min_group_size})
 
 
 def sizes_of(
@@ -345,24 +355,3 @@ def _no_room(loss: float, margin: float) -> InputError:
         f"--expected-loss {loss:g} is not below the margin of {margin:g}: such a model cannot be "
         "shown to keep it; give a smaller loss or a larger margin."
     )
-
-
-def _notes(declared: pd.DataFrame, fits: Any, found: list[dict[str, Any]]) -> tuple[str, ...]:
-    """What a reader of the plan must know beside it."""
-    notes = []
-    left = declared[~fits]
-    named = dict.fromkeys(
-        f"{row['metric']} by {row['kind']} ({row['criterion']})"
-        for row in records(left, ["metric", "kind", "criterion"])
-    )
-    if named:
-        notes.append(
-            f"Not planned: {', '.join(named)}. Only margins and recoveries of accuracy and of "
-            "recall by class can be planned; these rows may need more examples."
-        )
-    if any(row["design_effect"] > 1 for row in found):
-        notes.append(
-            "Examples of one cluster or of unequal weight are worth fewer, as in the pilot; with "
-            "other clusters or weights the numbers differ."
-        )
-    return tuple(notes)

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_left
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal, TypeAlias
@@ -461,7 +461,13 @@ def decide(
     if require not in ("all", "any"):
         raise InputError(f"--require (require=) cannot be {require!r}; use all or any.")
     check_looks(looks, log)
-    named = _named(policy, result)
+    named = policy
+    if result.outcome is not None:  # a rule may call the outcome just that; here it has its name
+        rules = tuple(
+            replace(rule, metric=result.primary) if rule.metric == ANY else rule
+            for rule in policy.rule
+        )
+        named = replace(policy, rule=rules)
     declared = endpoints(result, named, demands(named))
     limits = limit_rows(result.variants_table, result.variants, named)
     if looks is None or log is None:
@@ -502,7 +508,19 @@ def _decided(
         )
     rows = judged(declared, 1 if look is None else look.of, closed)
     if result.outcome is not None and not result.outcome.binary:
-        rows = _with_unseen(rows, result.largest_losses)
+        # Every pass says what may stay unseen: losses that are rarer than 3 in n examples.
+        reasons = []
+        for decision, reason, variant, n in zip(
+            rows["decision"], rows["reason"], rows["variant"], rows["n"], strict=True
+        ):
+            loss = result.largest_losses.get(variant, math.nan)
+            if decision == PASS and loss > 0 and n:
+                reason += (
+                    f"; what is rarer than 3 in {int(n):,} examples stays unseen: at the largest "
+                    f"loss seen that is up to {plain(3 / float(n) * loss)}"
+                )
+            reasons.append(reason)
+        rows = rows.assign(reason=reasons)
     if policy.limit:
         rows = typed("endpoints", pd.concat([rows, limits], ignore_index=True))
     by_variant = rows.groupby("variant", sort=False)["decision"]
@@ -569,32 +587,6 @@ def limit_rows(table: pd.DataFrame | None, variants: Sequence[str], policy: Poli
                     }
                 )
     return frame("endpoints", rows)
-
-
-def _named(policy: Policy, result: AuditResult) -> Policy:
-    """The policy with the name that the audit's outcome has, where a rule calls it just that."""
-    if result.outcome is None:
-        return policy
-    rules = tuple(
-        replace(rule, metric=result.primary) if rule.metric == ANY else rule for rule in policy.rule
-    )
-    return replace(policy, rule=rules)
-
-
-def _with_unseen(rows: pd.DataFrame, largest: Mapping[str, float]) -> pd.DataFrame:
-    """Every pass says what may stay unseen: losses that are rarer than 3 in n examples."""
-    reasons = []
-    for decision, reason, variant, n in zip(
-        rows["decision"], rows["reason"], rows["variant"], rows["n"], strict=True
-    ):
-        loss = largest.get(variant, math.nan)
-        if decision == PASS and loss > 0 and n:
-            reason += (
-                f"; what is rarer than 3 in {int(n):,} examples stays unseen: at the largest loss "
-                f"seen that is up to {plain(3 / float(n) * loss)}"
-            )
-        reasons.append(reason)
-    return rows.assign(reason=reasons)
 
 
 def _all(decisions: Iterable[str]) -> Outcome:

@@ -134,15 +134,22 @@ def tango_at(
     >>> float(low.round(3)), float(high.round(3))
     (-0.038, 0.038)
     """
-    size, base, compressed, z = np.broadcast_arrays(
+    number, first, second, level = np.broadcast_arrays(
         *(np.asarray(x, dtype=np.float64) for x in (n, base_only, compressed_only, quantile))
     )
-    # Exchanging the models mirrors the problem, so both limits are upper limits, found together.
-    upper = _upper(
-        np.stack([size, size]),
-        np.stack([compressed, base]),
-        np.stack([base, compressed]),
-        np.stack([z, z]),
+    # Exchanging the models mirrors the problem, so both limits are upper limits (the shift at
+    # which the statistic is −z), found together.
+    size, z = np.stack([number, number]), np.stack([level, level])
+    base, compressed = np.stack([second, first]), np.stack([first, second])
+    size = np.where(size > 0, size, np.nan)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        shift = (compressed - base) / size
+    upper = falling_root(
+        lambda delta: tango_statistic(size, base, compressed, delta) + z,
+        (shift, z),
+        (np.ones_like(size), np.full_like(size, -np.inf)),
+        _PRECISION,
+        undefined=np.isnan(size + base + compressed + z),
     )
     return -upper[0], upper[1]
 
@@ -194,20 +201,6 @@ def tango_statistic(n: Floats, base_only: Floats, compressed_only: Floats, delta
     distance = compressed - base - n * delta
     z = np.where(distance == 0, 0.0 * n, distance / np.sqrt(n * (2 * q + free)))
     return np.where(mirrored, -z, z)
-
-
-def _upper(n: Floats, base: Floats, compressed: Floats, z: Floats) -> Floats:
-    """The shift at which the statistic is −z."""
-    size = np.where(n > 0, n, np.nan)
-    with np.errstate(invalid="ignore", divide="ignore"):
-        shift = (compressed - base) / size
-    return falling_root(
-        lambda delta: tango_statistic(size, base, compressed, delta) + z,
-        (shift, z),
-        (np.ones_like(size), np.full_like(size, -np.inf)),
-        _PRECISION,
-        undefined=np.isnan(size + base + compressed + z),
-    )
 
 
 def falling_root(

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy.fft import irfft
 from scipy.sparse import csc_matrix
 from scipy.special import ndtr, stdtr, stdtrit
@@ -209,7 +209,18 @@ def sign_flip(
         p[whole] = _exact(matrix[:, np.flatnonzero(whole)])
     if drawn.any():
         rng = np.random.default_rng() if rng is None else rng
-        p[drawn] = _monte_carlo(matrix[:, np.flatnonzero(drawn)], n_draws, rng)
+        chosen = matrix[:, np.flatnonzero(drawn)]
+        used = np.unique(chosen.indices)
+        rows = chosen.tocsr()[used].T.tocsr()  # columns × units
+        observed = np.abs(np.asarray(rows.sum(axis=1)).ravel())
+        slack = 1e-9 * np.asarray(abs(rows).sum(axis=1)).ravel()
+        extreme = np.zeros(observed.size)
+        chunk = max(1, _CHUNK // max(used.size, 1))
+        for start in range(0, n_draws, chunk):
+            draws = min(chunk, n_draws - start)
+            signs = rng.integers(0, 2, size=(used.size, draws), dtype=np.int8) * 2.0 - 1.0
+            extreme += np.count_nonzero(np.abs(rows @ signs) >= (observed - slack)[:, None], axis=1)
+        p[drawn] = (1 + extreme) / (1 + n_draws)
     return p
 
 
@@ -252,21 +263,6 @@ def _by_fourier(matrix: Any, length: int) -> Floats:
     beyond = np.arange(length) - ((total + observed) / 2)[:, None]
     p: Floats = np.where(beyond > 0, 2 * probability, np.where(beyond == 0, probability, 0)).sum(1)
     return p
-
-
-def _monte_carlo(matrix: Any, n_draws: int, rng: np.random.Generator) -> NDArray[np.float64]:
-    used = np.unique(matrix.indices)
-    rows = matrix.tocsr()[used].T.tocsr()  # columns × units
-    observed = np.abs(np.asarray(rows.sum(axis=1)).ravel())
-    slack = 1e-9 * np.asarray(abs(rows).sum(axis=1)).ravel()
-    extreme = np.zeros(observed.size)
-    chunk = max(1, _CHUNK // max(used.size, 1))
-    for start in range(0, n_draws, chunk):
-        draws = min(chunk, n_draws - start)
-        signs = rng.integers(0, 2, size=(used.size, draws), dtype=np.int8) * 2.0 - 1.0
-        extreme += np.count_nonzero(np.abs(rows @ signs) >= (observed - slack)[:, None], axis=1)
-    result: NDArray[np.float64] = (1 + extreme) / (1 + n_draws)
-    return result
 
 
 # Two-way t: limits of a mean over members (models) and examples, both sampled.

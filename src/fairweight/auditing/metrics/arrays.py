@@ -102,17 +102,15 @@ def code(array: NDArray[Any], *, truth_as_number: bool = False) -> Coded:
     else:
         values, raw = np.unique(array, return_inverse=True)
         distinct = list(values)
-    texts = [_text(value, truth_as_number) for value in distinct]
+    absent = [type(v).__name__ in ("NAType", "NaTType") or v != v for v in distinct]
+    texts = [
+        None if gone else canonical(value, truth_as_number=truth_as_number)
+        for gone, value in zip(absent, distinct, strict=True)
+    ]
     names = class_order(text for text in texts if text is not None)
     place_of_text = {text: i for i, text in enumerate(names)}
     table = np.array([-1 if t is None else place_of_text[t] for t in texts], dtype=np.intp)
     return Coded(table[raw], names)
-
-
-def _text(value: Any, truth_as_number: bool) -> str | None:
-    if type(value).__name__ in ("NAType", "NaTType") or value != value:
-        return None
-    return canonical(value, truth_as_number=truth_as_number)
 
 
 def code_labels(y_true: NDArray[Any], *, truth_as_number: bool) -> Coded:

@@ -283,7 +283,19 @@ def apply_thresholds(rule: Thresholds, answers: Answers, variant: str) -> NewVar
             prediction[row] = np.where(above, positive, 1 - positive)
         return NewVariant(variant + SUFFIX, variant, prediction, score)
     names = tuple(fitted[0].offsets)
-    places = np.array(_places(names, answers), dtype=prediction.dtype)
+    labels = answers.classes[: answers.n_label_classes]
+    new = next((name for name in labels if name not in names), None)
+    if new is not None:
+        raise InputError(
+            f"The offsets have no class '{new}'; they were fitted on rows without that label."
+        )
+    gone = next((name for name in names if name not in answers.classes), None)
+    if gone is not None:
+        raise InputError(
+            f"The offsets have a class '{gone}' that is neither a label nor an answer in these "
+            "rows; give rows with all classes."
+        )
+    places = np.array([answers.classes.index(name) for name in names], dtype=prediction.dtype)
     vectors = class_scores(answers, variant, names)
     score = np.empty(prediction.shape, dtype=np.float32)
     for row, own in enumerate(fitted):
@@ -306,20 +318,3 @@ def left_alone(rule: Thresholds, tasks: Sequence[Answers]) -> list[str]:
         for answers in tasks
         if answers.n_label_classes < 2
     ]
-
-
-def _places(names: Sequence[str], answers: Answers) -> list[int]:
-    """Codes of the classes that offsets were fitted for: all labels, and none that is new here."""
-    labels = answers.classes[: answers.n_label_classes]
-    new = next((name for name in labels if name not in names), None)
-    if new is not None:
-        raise InputError(
-            f"The offsets have no class '{new}'; they were fitted on rows without that label."
-        )
-    gone = next((name for name in names if name not in answers.classes), None)
-    if gone is not None:
-        raise InputError(
-            f"The offsets have a class '{gone}' that is neither a label nor an answer in these "
-            "rows; give rows with all classes."
-        )
-    return [answers.classes.index(name) for name in names]

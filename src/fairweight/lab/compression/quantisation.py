@@ -148,6 +148,7 @@ def _static(
     ranges_file
         Keeps the ranges of all activations: they are computed by the first call alone.
     """
+    from onnx import numpy_helper
     from onnxruntime.quantization import (
         CalibrationDataReader,
         CalibrationMethod,
@@ -186,25 +187,18 @@ def _static(
             calibration_cache_path=ranges_file,
         )
 
-    with warnings.catch_warnings():  # of infinite ranges, which the next line names
+    with warnings.catch_warnings():  # of infinite ranges: such a file answers at random
         warnings.simplefilter("ignore", RuntimeWarning)
         made = _run(model, run)
-    _require_finite(made)
-    return made
-
-
-def _require_finite(quantised: onnx.ModelProto) -> None:
-    """Raise where a range was infinite: such a file answers at random."""
-    from onnx import numpy_helper
-
-    scales = {node.input[1] for node in quantised.graph.node if node.op_type == "QuantizeLinear"}
-    for tensor in quantised.graph.initializer:
+    scales = {node.input[1] for node in made.graph.node if node.op_type == "QuantizeLinear"}
+    for tensor in made.graph.initializer:
         if tensor.name in scales and not np.isfinite(numpy_helper.to_array(tensor)).all():
             raise InputError(
                 f"The values of '{tensor.name.removesuffix('_scale')}' have no finite range, so "
                 "they cannot be int8 (a padding by -inf in front of a maximum does this); pad with "
                 "the edge or a finite number, and export the model again."
             )
+    return made
 
 
 def _run(

@@ -32,13 +32,6 @@ STEM, HEAD = 32, 1280  # the same for all of them
 SCALING = Scaling((127 / 255,) * 3, (128 / 255,) * 3)
 
 
-def _rounded(channels: int, width: float) -> int:
-    """Channels at a width: a multiple of 8 that loses at most a tenth."""
-    wanted = channels * width
-    made = max(8, int(wanted + 4) // 8 * 8)
-    return made + 8 if made < 0.9 * wanted else made
-
-
 class SamePadded(QuickConv2d):
     """A convolution that pads as TensorFlow does: with a stride, more on the right and below."""
 
@@ -117,7 +110,9 @@ class EfficientNetLite(nn.Module):
         self._blocks = nn.ModuleList()
         inputs, size = STEM, math.ceil(size / 2)
         for number, (times, kernel, first, expansion, count) in enumerate(STAGES, start=1):
-            outputs = _rounded(count, width)
+            # Channels at this width: a multiple of 8 that loses at most a tenth.
+            outputs = max(8, int(count * width + 4) // 8 * 8)
+            outputs += 8 if outputs < 0.9 * (count * width) else 0
             if number not in (1, len(STAGES)):  # stem and head stay as deep as they are
                 times = math.ceil(times * depth)
             for place in range(times):

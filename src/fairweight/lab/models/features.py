@@ -55,7 +55,18 @@ def watched(
     finally:
         for handle in handles:
             handle.remove()
-    return {name: _tensor(name, path, seen) for name, path in paths.items()}, output
+    for name, path in paths.items():
+        if path not in seen:
+            raise InputError(
+                f"Feature '{name}' has no value: module '{path}' does not run in the network's "
+                "forward."
+            )
+        if not isinstance(seen[path], Tensor):
+            raise InputError(
+                f"Feature '{name}' is not a tensor: module '{path}' returns "
+                f"{type(seen[path]).__name__}; name a module that returns one tensor."
+            )
+    return {name: seen[path] for name, path in paths.items()}, output
 
 
 def feature_paths(model: nn.Module, names: Iterable[str] | None = None) -> dict[str, str]:
@@ -81,17 +92,3 @@ def feature_paths(model: nn.Module, names: Iterable[str] | None = None) -> dict[
             raise UnknownNameError("Feature", name, offered)
         paths[name] = path
     return paths
-
-
-def _tensor(name: str, path: str, seen: Mapping[str, Any]) -> Tensor:
-    if path not in seen:
-        raise InputError(
-            f"Feature '{name}' has no value: module '{path}' does not run in the network's forward."
-        )
-    output = seen[path]
-    if not isinstance(output, Tensor):
-        raise InputError(
-            f"Feature '{name}' is not a tensor: module '{path}' returns {type(output).__name__};"
-            " name a module that returns one tensor."
-        )
-    return output

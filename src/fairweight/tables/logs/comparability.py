@@ -92,7 +92,12 @@ def audit_of(
     tasks = {variant: dict(log.tasks) for variant, log in logs.items()}
     names = list(tasks[first])
     notes = [note for log in logs.values() for note in log.notes]
-    _check_tools(logs, first)
+    for variant, log in logs.items():  # two tools do not make scores alike, whatever their names
+        if log.tool.split()[0] != logs[first].tool.split()[0]:
+            raise InputError(
+                f"'{first}' is a log of {logs[first].tool} and '{variant}' one of {log.tool}; "
+                "evaluate both with the same tool."
+            )
     for variant, own in tasks.items():
         if missing := sorted(set(names) ^ set(own)):
             raise InputError(
@@ -131,16 +136,6 @@ def audit_of(
         repeat="repeat" if repeated else None,
         notes=tuple(dict.fromkeys(notes)),
     )
-
-
-def _check_tools(logs: Mapping[str, Log], first: str) -> None:
-    """Scores of two tools are not made alike, whatever their names."""
-    for variant, log in logs.items():
-        if log.tool.split()[0] != logs[first].tool.split()[0]:
-            raise InputError(
-                f"'{first}' is a log of {logs[first].tool} and '{variant}' one of {log.tool}; "
-                "evaluate both with the same tool."
-            )
 
 
 def _differences(

@@ -138,7 +138,8 @@ class Samples:
                 held = [getattr(row, part).get(name) for row in rows]
                 columns[f"{kind}:{name}"] = pa.array(held, pa.float64())
         for name in self._levels:
-            texts = [_text(row.fields.get(name)) for row in rows]
+            cells = [row.fields.get(name) for row in rows]
+            texts = [None if cell is None else str(cell) for cell in cells]
             columns[f"field:{name}"] = pa.array(texts, pa.string())
         self._packed.append(pa.table(columns))
 
@@ -152,10 +153,6 @@ class Samples:
                 whole.drop_columns([name for name in gone if name in whole.schema.names])
             ]
         return self._packed[0]
-
-
-def _text(value: Cell) -> str | None:
-    return value if value is None or isinstance(value, str) else str(value)
 
 
 @dataclass(frozen=True)

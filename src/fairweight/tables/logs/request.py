@@ -152,7 +152,8 @@ def _of_detections(
             raise InputError("Detections are read from files in COCO's format, not from frames.")
         found = coco.match(truth, ref.path, score=least)
         table = found.images if by_image else found.objects
-        groups, _ = group_columns(_as_text(table), OF_OBJECTS)
+        as_text = pa.schema([(name, pa.string()) for name in table.schema.names])
+        groups, _ = group_columns(table.cast(as_text), OF_OBJECTS)
         files = (Path(ref.path), path)
         held = source_of_arrow(workspace, table, str(ref.path), files)
         sources.append(SourceRef(variant=variant, frame="COCO results", held=held))
@@ -175,7 +176,3 @@ def _of_detections(
         ),
         tuple(notes),
     )
-
-
-def _as_text(table: pa.Table) -> pa.Table:
-    return table.cast(pa.schema([(name, pa.string()) for name in table.schema.names]))

@@ -58,21 +58,16 @@ def quantile_bins(values: Floats, bins: int) -> tuple[tuple[str | None, ...], ND
     most = np.full(used.size, -np.inf)
     np.minimum.at(least, code, given)
     np.maximum.at(most, code, given)
-    levels: tuple[str | None, ...] = _names(least, most)
-    full = np.full(values.size, used.size, dtype=np.int32)
-    full[known] = code
-    return (levels, full) if known.all() else ((*levels, None), full)
-
-
-def _names(least: Floats, most: Floats) -> tuple[str, ...]:
-    """Ranges with as few digits as keep their ends apart."""
     ends = np.unique(np.concatenate([least, most]))
-    for digits in _DIGITS:
+    for digits in _DIGITS:  # as few as keep the ends apart
         shown = {float(end): f"{end + 0.0:.{digits}g}" for end in ends}
         if len(set(shown.values())) == ends.size:
             break
     pairs = zip(least.tolist(), most.tolist(), strict=True)
-    return tuple(shown[a] if a == b else f"{shown[a]} to {shown[b]}" for a, b in pairs)
+    levels = tuple(shown[a] if a == b else f"{shown[a]} to {shown[b]}" for a, b in pairs)
+    full = np.full(values.size, used.size, dtype=np.int32)
+    full[known] = code
+    return (levels, full) if known.all() else ((*levels, None), full)
 
 
 # The columns that slices are made of, as small codes.

@@ -515,7 +515,17 @@ def find_slices(
         )
     rows.sort(key=lambda row: bool(row["excess_discovery"] > 0))  # stable: by p within each sign
     if answers.outcome is not None and answers.outcome.better == Better.LOWER:
-        rows = [_turned(row) for row in rows]
+        # In the outcome's own unit, where less is better.
+        rows = [
+            row
+            | {
+                "excess_discovery": -row["excess_discovery"],
+                "excess": -row["excess"],
+                "excess_low": -row["excess_high"],
+                "excess_high": -row["excess_low"],
+            }
+            for row in rows
+        ]
     if isinstance(first, OutcomeHalf):
         units = "clusters" if clustered else "examples"
         notes = [
@@ -550,16 +560,6 @@ def outcome_half(answers: Answers, variant: str) -> OutcomeHalf:
     weight = np.ones_like(den_b) if answers.weight is None else answers.weight
     values = np.stack([sign * num_b, sign * num_c, den_b, den_c]) * weight
     return OutcomeHalf(values, den_b, answers.cluster)
-
-
-def _turned(row: dict[str, Any]) -> dict[str, Any]:
-    """A row in the outcome's own unit, where less is better."""
-    return row | {
-        "excess_discovery": -row["excess_discovery"],
-        "excess": -row["excess"],
-        "excess_low": -row["excess_high"],
-        "excess_high": -row["excess_low"],
-    }
 
 
 def _frame(rows: list[dict[str, Any]], notes: list[str]) -> pd.DataFrame:

@@ -128,7 +128,7 @@ def test_a_folder_that_cannot_be_written_is_told_before_the_work(
     def work(*_: Any, **__: Any) -> None:
         raise AssertionError("the audit was begun")
 
-    monkeypatch.setattr("fairweight.base.files.tempfile.mkstemp", locked)
+    monkeypatch.setattr("fairweight.base.files.tempfile.TemporaryFile", locked)
     monkeypatch.setattr("fairweight.api.audit_table", work)
     sentence = run("audit", preds, *FEW, "--out", "out").refused()
     assert "'out'" in sentence

@@ -29,7 +29,7 @@ def audited(seed: int, sizes: Mapping[str, int], loss: float, people: int | None
         u = np.where(rng.random(len(group)) < 0.5, rng.random(len(group))[cluster], u)
     lost, changed = u < (churn + loss) / 2, u < churn
     both = {"dense": np.where(changed & ~lost, 1 - y, y), "int8": np.where(lost, 1 - y, y)}
-    with only({"accuracy"}):
+    with only({"accuracy", "harmful_flips", "helpful_flips"}):  # a pilot tells its churn
         return fw.audit(y, both, sensitive_features={"who": group}, cluster=cluster, n_boot=20)
 
 

@@ -349,7 +349,7 @@ def test_a_folder_that_cannot_be_written_is_told_early(
     def refuse(**_: object) -> None:
         raise PermissionError(errno.EACCES, "denied")
 
-    monkeypatch.setattr("tempfile.mkstemp", refuse)
+    monkeypatch.setattr("tempfile.TemporaryFile", refuse)
     with pytest.raises(OutputError, match="permission denied"):
         check_writable(tmp_path / "new")
 

@@ -153,8 +153,8 @@ def test_the_variance_of_a_mean_is_the_textbook_one() -> None:
     value = np.empty(3)
     value[order] = [4.0, 1.0, 2.0]  # of the clusters of one, two and three examples
     mean = (1 * 4 + 2 * 1 + 3 * 2) / 6
-    gap = np.stack([np.zeros(3), value - mean], axis=1)
-    influence = Influence.of(c, np.zeros(3, dtype=np.int64), 1, gap)
+    gaps = [np.zeros(3), value - mean]
+    influence = Influence.of(c, np.zeros(3, dtype=np.int64), 1, gaps)
     sums = [4 - mean, 2 * (1 - mean), 3 * (2 - mean)]
     expected = 3 / 2 * sum((s / 6) ** 2 for s in sums)
     assert influence.variance(np.array([-1.0, 1.0])) == pytest.approx([expected])

@@ -11,7 +11,7 @@ positives. An excess counts in units of the smaller of a group and all others li
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
@@ -140,12 +140,12 @@ class Influence:
     clustered: bool = False
 
     @staticmethod
-    def of(c: Comparison, row: NDArray[np.int64], n_rows: int, gap: Floats) -> Influence:
-        """From `gap` (cells, members): an example's own value less that of its row."""
+    def of(c: Comparison, row: NDArray[np.int64], n_rows: int, gaps: Iterable[Floats]) -> Influence:
+        """From every member's gaps, (cells,): an example's own value less that of its row."""
         weight = np.ones(c.cube.n_cells) if c.cube.weight is None else c.cube.weight
         size = sums(row, weight * c.cube.count, n_rows)
-        share = ratio(weight, size[row])[:, None]
-        value = np.where(np.abs(gap) < ROUNDING, 0.0, gap) * share
+        share = ratio(weight, size[row])
+        value = np.stack([np.where(np.abs(gap) < ROUNDING, 0.0, gap) * share for gap in gaps]).T
         row, value, copies = _sums(c, np.arange(c.cube.n_cells), row, n_rows, value)
         return Influence(row, value, copies, n_rows, c.cube.unit_is_cluster)
 
@@ -161,9 +161,13 @@ class Influence:
             parts[0].clustered,
         )
 
-    def squares(self, weights: Floats, power: int = 2) -> Floats:
-        """Σ over units of (Σ over members of weight × value) to that power, (rows,)."""
-        return sums(self.row, self.copies * (self.value @ weights) ** power, self.n_rows)
+    def squares(self, weights: Floats) -> tuple[Floats, Floats]:
+        """Σ over units of (Σ over members of weight × value)², and of its square, (rows,) each."""
+        square = (self.value @ weights) ** 2
+        return (
+            sums(self.row, self.copies * square, self.n_rows),
+            sums(self.row, self.copies * square**2, self.n_rows),
+        )
 
     @property
     def units(self) -> Floats:
@@ -172,7 +176,7 @@ class Influence:
     def variance(self, weights: Floats) -> Floats:
         """Of the members' values weighted so: G / (G − 1) Σ over G units; NaN below two."""
         units = self.units
-        return ratio(units, units - 1) * self.squares(weights)
+        return ratio(units, units - 1) * self.squares(weights)[0]
 
     def changed(self, first: Floats, second: Floats, examples: Floats) -> Changed:
         """How many units the change and either side's mean over members rest on."""
@@ -184,7 +188,7 @@ class Influence:
         }
         table = np.full((len(PARTS), 3, self.n_rows), np.nan)
         for part, weights in sides.items():
-            table[PARTS.index(part)] = examples, self.squares(weights), self.squares(weights, 4)
+            table[PARTS.index(part)] = examples, *self.squares(weights)
         least = np.full((2, self.n_rows), float(FEWEST))
         if self.clustered:  # sums over clusters are nearly normal: G of them count as G / 3
             least = np.minimum(least, self.units * FEWEST_OF_CLUSTERS)

@@ -15,6 +15,7 @@ from typing import Any, Literal, TypeAlias
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from fairweight.auditing import schema
 from fairweight.auditing.compare.comparison import Comparison, Options, comparison
@@ -44,7 +45,7 @@ def reliability_table(
     `expected_if_calibrated` is what the whole calibration error would be for a calibrated model of
     that group's size; `calibration_in_the_large` is the group's mean score − mean outcome.
     """
-    parts: list[pd.DataFrame] = []
+    parts: list[dict[str, NDArray[Any]]] = []
     for task in scored.tasks or (None,):
         for variant in variants:
             found = comparison(
@@ -74,7 +75,9 @@ def reliability_table(
                 parts += pool.map(partial(_of_member, c), jobs)
     if not parts:
         return schema.frame("reliability")
-    return pd.concat(parts, ignore_index=True).astype({"task": object, "group": object})
+    names = schema.column_names("reliability")
+    columns = {name: np.concatenate([part[name] for part in parts]) for name in names}
+    return schema.frame("reliability", columns)
 
 
 def if_calibrated(table: pd.DataFrame) -> dict[tuple[str, str | None, str, str | None], float]:
@@ -115,13 +118,13 @@ def beside_calibrated(results: pd.DataFrame, table: pd.DataFrame, baseline: str)
     return results.assign(interval=interval)
 
 
-def _of_member(c: Comparison, job: tuple[Scored, int, Grouping]) -> pd.DataFrame:
+def _of_member(c: Comparison, job: tuple[Scored, int, Grouping]) -> dict[str, NDArray[Any]]:
     """The bins of one member in the levels of one grouping."""
     (definition, score, outcome), m, grouping = job
     column = ScoreColumn(
         score[:, m], outcome[:, m], grouping.code.astype(np.intp), len(grouping.levels)
     )
-    bins = reliability(column, definition, c.cube.amount[None, :].astype(float))
+    bins = reliability(column, definition, c.cube.amount.astype(float))
     rng = c.rng(f"calibrated {definition} {grouping.name}")
     # Fewer draws where there are many scores.
     draws = int(np.clip(DRAWN_OUTCOMES // max(c.cube.n_cells, 1), *CALIBRATED_DRAWS))
@@ -131,22 +134,22 @@ def _of_member(c: Comparison, job: tuple[Scored, int, Grouping]) -> pd.DataFrame
     slot, at = np.nonzero(n > 0)
     with np.errstate(invalid="ignore", divide="ignore"):
         large = np.nansum(n * (bins["mean_score"] - bins["mean_outcome"]), axis=1) / n.sum(axis=1)
-    table = pd.DataFrame(
-        {
-            "variant": [c.variant] * len(slot),
-            "seed": c.cube.members[m].seed,
-            "task": c.task,
-            "definition": definition,
-            "group": [levels[int(i)] for i in slot],
-            "bin": at,
-            "low": bins["low"][at],
-            "high": bins["high"][at],
-            "n": n[slot, at],
-            "mean_score": bins["mean_score"][slot, at],
-            "mean_outcome": bins["mean_outcome"][slot, at],
-            "contribution": bins["contribution"][slot, at],
-            "expected_if_calibrated": expected[slot],
-            "calibration_in_the_large": large[slot],
-        }
-    )
-    return table[list(schema.column_names("reliability"))].astype({"task": object, "group": object})
+    named = {
+        "variant": c.variant,
+        "seed": c.cube.members[m].seed,
+        "task": c.task,
+        "definition": definition,
+    }
+    return {
+        **{name: np.full(len(slot), text, dtype=object) for name, text in named.items()},
+        "group": np.array(levels, dtype=object)[slot],
+        "bin": at,
+        "low": bins["low"][at],
+        "high": bins["high"][at],
+        "n": n[slot, at],
+        "mean_score": bins["mean_score"][slot, at],
+        "mean_outcome": bins["mean_outcome"][slot, at],
+        "contribution": bins["contribution"][slot, at],
+        "expected_if_calibrated": expected[slot],
+        "calibration_in_the_large": large[slot],
+    }

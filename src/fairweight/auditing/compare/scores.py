@@ -140,11 +140,13 @@ def calibration(
 
 def mean_of(c: Comparison, name: str, value: Floats) -> Statistic:
     """The mean of a value per cell and member, of either sign."""
-    made = _sums_in_bins(c, name, value, np.zeros(value.shape, dtype=np.intp), 1, signed=True)
+    one_bin = np.broadcast_to(np.intp(0), value.shape)
+    made = _sums_in_bins(c, name, value, one_bin, 1, signed=True)
+    means = [_means(c, grouping) for _, grouping in made.places]
 
     def gaps(member: int, table: int) -> Floats:
-        own, grouping = value[:, member], made.places[table][1]
-        return own - _mean_in(c, grouping, own)[grouping.code]
+        own = value[:, member]
+        return own - means[table](own)[made.places[table][1].code]
 
     return replace(made, gaps=gaps, moved=_moved(c, value))
 
@@ -160,25 +162,29 @@ def squared_calibration(
     n_bins = len(bin_edges("ece_top_label")[0])
     level = grouping.code.astype(np.int64)
     weight = np.ones(c.cube.n_cells) if c.cube.weight is None else c.cube.weight
-    cells = np.arange(c.cube.n_cells)
+    count = c.cube.count.astype(float)
+    cells = np.tile(np.arange(c.cube.n_cells), 2)
+    rows = np.concatenate([level, len(grouping.levels) + level])
+    mean_in = _means(c, grouping)
 
     @cache
-    def products(member: int) -> Floats:
-        key = level * n_bins + bin_of(score[:, member], "ece_top_label")
-        residual = score[:, member] - outcome[:, member]
+    def products(member: int) -> tuple[Floats, Floats]:
+        """Every cell's h, and their mean in every level."""
+        own = score[:, member]
+        key = level * n_bins + bin_of(own, "ece_top_label")
         size = len(grouping.levels) * n_bins
-        return leave_one_out_gaps(residual, key, size, weight, c.cube.count.astype(float))
+        h = leave_one_out_gaps(own - outcome[:, member], key, size, weight, count)
+        return h, mean_in(h)
 
     def gaps(member: int, table: int) -> Floats:
-        h = products(member)
-        return 2 * (h - _mean_in(c, grouping, h)[level])
+        h, mean = products(member)
+        return 2 * (h - mean[level])
 
     def added(member: int) -> Added:
-        h = products(member)
-        values = 2 * h - _mean_in(c, grouping, h)[level]  # their mean is the value of the data
-        rows = np.concatenate([level, len(grouping.levels) + level])
+        h, mean = products(member)
+        values = 2 * h - mean[level]  # their mean is the value of the data
         both = np.concatenate([values, np.ones(len(values))])
-        return Added(c, rows, np.tile(cells, 2), both, 2 * len(grouping.levels))
+        return Added(c, rows, cells, both, 2 * len(grouping.levels))
 
     def finish(total: Floats, size: Floats) -> list[Floats]:
         value, own_size = np.split(total, 2)
@@ -197,11 +203,12 @@ def _moved(c: Comparison, value: Floats) -> NDArray[np.bool_]:
     return differ
 
 
-def _mean_in(c: Comparison, grouping: Grouping, value: Floats) -> Floats:
-    """The weighted mean of a value per cell in every level."""
-    weight = c.cube.amount
-    size = len(grouping.levels)
-    return ratio(sums(grouping.code, weight * value, size), sums(grouping.code, weight, size))
+def _means(c: Comparison, grouping: Grouping) -> Callable[[Floats], Floats]:
+    """What makes of a value per cell its weighted mean in every level."""
+    code, weight = grouping.code.astype(np.int64), c.cube.amount.astype(float)
+    levels = len(grouping.levels)
+    size = sums(code, weight, levels)
+    return lambda value: ratio(sums(code, weight * value, levels), size)
 
 
 def _sums_in_bins(
@@ -403,8 +410,8 @@ def _influence(
     if statistic.gaps is None:
         return None, None
     grouping = statistic.places[table][1]
-    gap = np.stack([statistic.gaps(m, table) for m in range(statistic.members)], axis=1)
-    influence = Influence.of(c, grouping.code.astype(np.int64), len(grouping.levels), gap)
+    gaps = (statistic.gaps(m, table) for m in range(statistic.members))
+    influence = Influence.of(c, grouping.code.astype(np.int64), len(grouping.levels), gaps)
     if statistic.moved is None:
         return influence, None
     examples = sums(grouping.code, c.cube.count * statistic.moved, len(grouping.levels))

@@ -39,7 +39,7 @@ from fairweight.auditing.compare.linear import (
     sizes_of,
     tango_degrees,
 )
-from fairweight.auditing.counts.counts import ratio
+from fairweight.auditing.counts.counts import EXACT_SINGLE, ratio
 from fairweight.auditing.intervals.units import (
     NO_VARIANCE,
     Term,
@@ -69,7 +69,7 @@ class Items:
 
     sizes: Sizes
     total: csr_array  # (rows, entries): sums entries by row, copies counted
-    happened: Floats  # (entries, members): weight × numerator
+    happened: Floats  # (entries, members): weight × numerator; single precision where it is exact
     alike: bool  # every item is one example of weight 1
 
     @property
@@ -96,7 +96,7 @@ def _family(c: Comparison, metric: Metric, part: Outcomes, kind: str) -> Family:
     if c.pairing.paired:
         compared = [_side(items, second - first)]
     else:
-        compared = [*sides, _side(items, (second.mean(axis=1) - first.mean(axis=1))[:, None])]
+        compared = [*sides, _side(items, _mean(second) - _mean(first))]
     sample, rest = sample_of(c, part, items.sizes)
     t = _difference([side.parts(items.number) for side in compared])
     shift = shift_test(c, part, t, sample)
@@ -164,9 +164,12 @@ def _items(
     entries = entries_of(c, cells, row, n_rows, denominator)
     alike = c.one_each and denominator is None
     values = numerator if c.cube.weight is None else numerator * c.cube.weight[cells][:, None]
-    happened = entries.summed(np.asarray(values, dtype=np.float64))
+    single = alike and values.dtype == np.bool_ and entries.copies.sum() < EXACT_SINGLE
+    kind = np.float32 if single else np.float64
+    happened = entries.summed(np.asarray(values, dtype=kind))
     where = (entries.row, np.arange(len(entries.row)))
-    total = coo_array((entries.copies, where), shape=(n_rows, len(entries.row))).tocsr()
+    copies = entries.copies.astype(kind)
+    total = coo_array((copies, where), shape=(n_rows, len(entries.row))).tocsr()
     return Items(sizes_of(entries, alike=alike), total, happened, alike)
 
 
@@ -184,8 +187,8 @@ def _averaged(happened: Floats, weights: Floats) -> Floats:
 def _totals(items: Items, values: Floats) -> RowTotals:
     # Squares of what happened or not are what happened: one product less.
     yes_or_no = items.alike and bool(((values == 0) | (values == 1)).all())
-    happened = items.total @ values
-    squared = happened if yes_or_no else items.total @ values**2
+    happened = (items.total @ values).astype(np.float64, copy=False)
+    squared = happened if yes_or_no else (items.total @ values**2).astype(np.float64, copy=False)
     mixed = happened if items.alike else items.total @ (values * items.sizes.entries.size[:, None])
     return RowTotals(happened, items.sizes.d[:, None], squared, mixed, items.sizes.dd[:, None])
 
@@ -208,7 +211,13 @@ def _side(items: Items, values: Floats) -> SideSums:
     each = _totals(items, values)
     if values.shape[1] == 1:
         return SideSums(values, each, each)
-    return SideSums(values, each, _totals(items, values.mean(axis=1)[:, None]))
+    return SideSums(values, each, _totals(items, _mean(values)))
+
+
+def _mean(values: Floats) -> Floats:
+    """Over units, (entries, 1)."""
+    mean: Floats = values.mean(axis=1, dtype=np.float64, keepdims=True)
+    return mean
 
 
 def _combined(each: Floats, own: Floats, together: Floats, number: Floats) -> VarianceParts:

@@ -11,7 +11,7 @@ classes, the Brier score the sum (its original definition).
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property, partial
 from typing import Literal, TypeAlias
 
@@ -203,8 +203,11 @@ def bin_of(score: Floats, definition: Definition) -> Integers:
     """
     if definition == "ece":
         return np.floor(np.asarray(score) * EQUAL_BUCKETS).astype(np.intp)
-    inner = np.arange(1, TOP_LABEL_BINS) / TOP_LABEL_BINS
-    return np.searchsorted(inner, score, side="left").astype(np.intp)
+    # How many edges lie below: several times faster than searching them for every score.
+    below = np.zeros(np.shape(score), dtype=np.uint8)
+    for edge in np.arange(1, TOP_LABEL_BINS) / TOP_LABEL_BINS:
+        below += score > edge
+    return below.astype(np.intp)
 
 
 def bin_edges(definition: Definition) -> tuple[Floats, Floats]:
@@ -216,42 +219,39 @@ def bin_edges(definition: Definition) -> tuple[Floats, Floats]:
     return edges[:-1], edges[1:]
 
 
-@dataclass(frozen=True)
-class _Binned:
-    """Rows in order of slice and bin, to be summed per (slice, bin)."""
+def _keys(
+    column: ScoreColumn, definition: Definition
+) -> tuple[Integers, Integers, tuple[int, int]]:
+    """The rows that lie in a slice, slice × bins + bin of each, and how many there are of both."""
+    bins = len(bin_edges(definition)[0])
+    inside = np.flatnonzero(column.slice >= 0)
+    keys = column.slice[inside] * bins + bin_of(column.score[inside], definition)
+    return inside, keys, (column.n_slices, bins)
 
-    order: Integers
-    key: Integers  # slice × bins + bin of every row, in this order
-    blocks: Blocks
-    shape: tuple[int, int]  # slices, bins
 
-    @staticmethod
-    def of(column: ScoreColumn, definition: Definition) -> _Binned:
-        bins = len(bin_edges(definition)[0])
-        inside = np.flatnonzero(column.slice >= 0)
-        keys = column.slice[inside] * bins + bin_of(column.score[inside], definition)
-        short = column.n_slices * bins <= np.iinfo(np.uint16).max
-        # Short integers are sorted by counting, several times faster.
-        order = np.argsort(keys.astype(np.uint16) if short else keys, kind="stable")
-        keys = keys[order]
-        return _Binned(inside[order], keys, Blocks.of(keys), (column.n_slices, bins))
-
-    def sums(self, sorted_values: Floats) -> Floats:
-        """(R, n sorted) to (R, slices, bins)."""
-        slices, bins = self.shape
-        return self.blocks.sums(sorted_values, slices * bins).reshape(-1, slices, bins)
+def _in_runs(keys: Integers) -> tuple[Integers, Blocks]:
+    """The order that brings equal keys together, and their runs in it."""
+    # Short integers are sorted by counting, several times faster.
+    short = keys.max(initial=0) <= np.iinfo(np.uint16).max
+    order = np.argsort(keys.astype(np.uint16) if short else keys, kind="stable")
+    return order, Blocks.of(keys[order])
 
 
 def _calibration_error(column: ScoreColumn, weights: Floats, definition: Definition) -> Floats:
     # The weighted gap of a bin is |sum w p - sum w y| / sum w: the bin's own share cancels.
-    binned = _Binned.of(column, definition)
-    difference = column.score[binned.order] - column.outcome[binned.order]
+    inside, keys, (slices, bins) = _keys(column, definition)
+    order, runs = _in_runs(keys)
+    order = inside[order]
+    difference = column.score[order] - column.outcome[order]
+
+    def in_slices(values: Floats) -> Floats:
+        return runs.sums(values, slices * bins).reshape(-1, slices, bins)
 
     def of_drawn(drawn: Floats) -> Floats:
-        gaps = np.abs(binned.sums(drawn * difference)).sum(axis=-1)
-        return ratio(gaps, binned.sums(drawn).sum(axis=-1))
+        gaps = np.abs(in_slices(drawn * difference)).sum(axis=-1)
+        return ratio(gaps, in_slices(drawn).sum(axis=-1))
 
-    return _in_slabs(weights, binned.order, of_drawn)
+    return _in_slabs(weights, order, of_drawn)
 
 
 @score_metric(
@@ -412,12 +412,13 @@ def reliability(
     >>> bins["n"][0, [2, 7]].tolist(), float(bins["contribution"].sum())
     ([2.0, 1.0], 0.25)
     """
-    binned = _Binned.of(column, definition)
-    drawn = np.ones((1, len(column.score))) if weights is None else _two_dimensional(weights)
-    drawn = drawn[:, binned.order]
-    n = binned.sums(drawn)[0]
-    mean_score = ratio(binned.sums(drawn * column.score[binned.order])[0], n)
-    mean_outcome = ratio(binned.sums(drawn * column.outcome[binned.order])[0], n)
+    inside, keys, (slices, n_bins) = _keys(column, definition)
+    weight = np.ones(len(column.score)) if weights is None else np.ravel(weights)
+    n, scores, outcomes = (
+        sums(keys, (weight * values)[inside], slices * n_bins).reshape(slices, n_bins)
+        for values in (1.0, column.score, column.outcome)
+    )
+    mean_score, mean_outcome = ratio(scores, n), ratio(outcomes, n)
     share = ratio(n, n.sum(axis=-1, keepdims=True))
     gap = np.where(n > 0, np.abs(mean_score - mean_outcome), 0.0)
     low, high = bin_edges(definition)
@@ -450,17 +451,17 @@ def expected_ece_if_calibrated(
     >>> bool(0.05 < value[0] < 0.065)  # E|mean - .55| = sqrt(2 / pi * .55 * .45 / 50) = .056
     True
     """
-    binned = _Binned.of(column, definition)
-    score = column.score[binned.order]
-    times = np.ones(len(score), dtype=np.int64) if counts is None else counts[binned.order]
-    variance = binned.sums((times * score * (1 - score))[None, :])
+    inside, keys, (slices, bins) = _keys(column, definition)
+    score = column.score[inside]
+    times = np.ones(len(score), dtype=np.int64) if counts is None else counts[inside]
+    variance = sums(keys, times * score * (1 - score), slices * bins).reshape(1, slices, bins)
     normal = variance >= NEARLY_NORMAL
     gaps = np.where(normal, np.sqrt(2 / np.pi * variance), 0.0).sum(axis=-1)
-    total = binned.sums(times[None, :].astype(np.float64)).sum(axis=-1)
-    drawn = ~normal.reshape(-1)[binned.key]
-    if drawn.any():
-        binned = replace(binned, blocks=Blocks.of(binned.key[drawn]))
-        score, times = score[drawn], times[drawn]
+    total = sums(keys, times, slices * bins).reshape(slices, bins).sum(axis=-1)
+    drawn = np.flatnonzero(~normal.reshape(-1)[keys])
+    if len(drawn):
+        order, runs = _in_runs(keys[drawn])
+        score, times = score[drawn[order]], times[drawn[order]]
         shape = (n_draws, len(score))
         # One coin per row is a comparison, ten times cheaper than a general binomial.
         if (times == 1).all():
@@ -468,6 +469,7 @@ def expected_ece_if_calibrated(
             np.subtract(score, apart < score, out=apart)
         else:
             apart = times * score - rng.binomial(times, score, size=shape)
-        gaps = gaps + np.abs(binned.sums(apart)).sum(axis=-1)
+        in_bins = runs.sums(apart, slices * bins).reshape(n_draws, slices, bins)
+        gaps = gaps + np.abs(in_bins).sum(axis=-1)
     mean: Floats = ratio(gaps, total).mean(axis=0)
     return mean

@@ -9,13 +9,13 @@ visibly hurts: an illustration of the audit, not evidence about pruning.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from fairweight.base.threads import one_thread
 from fairweight.base.types import Floats
 from fairweight.data import Images
 from fairweight.data import load as load_data
@@ -99,7 +99,7 @@ def fit(
     first, second = [np.zeros_like(v) for v in values], [np.zeros_like(v) for v in values]
     wanted = np.eye(sizes[-1])[labels]
     step = 0
-    with _one_thread():
+    with one_thread():
         for _ in range(epochs):
             order = np.arange(len(pixels))
             rng.shuffle(order)
@@ -128,16 +128,6 @@ def _slopes(values: Sequence[Floats], pixels: Floats, wanted: Floats) -> list[Fl
         back.mean(axis=0),
         error.mean(axis=0),
     ]
-
-
-def _one_thread() -> AbstractContextManager[object]:
-    """Use one thread where it can be set: batches this small are slower on several."""
-    try:
-        from threadpoolctl import threadpool_limits
-    except ImportError:
-        return nullcontext()
-    limits: AbstractContextManager[object] = threadpool_limits(1)
-    return limits
 
 
 def prune(network: Network, sparsity: float) -> Network:

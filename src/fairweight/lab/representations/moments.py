@@ -11,6 +11,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from fairweight.base.threads import one_thread
 from fairweight.errors import InputError
 
 AT_ONCE = 16  # locations: neighbours in memory, so that maps are read once and not strewn
@@ -55,6 +56,7 @@ class RunningMoments:
     def features(self) -> tuple[int, int]:
         return self._xx.shape[-1], self._yy.shape[-1]
 
+    @one_thread()
     def add(self, x: Tensor, y: Tensor) -> None:
         """Add samples (locations, samples, features) of both sides."""
         if not self._samples:
@@ -84,6 +86,7 @@ class RunningMoments:
                 _add_product(self._yy[places], right, right)
                 _add_product(self._xy[places], left, right)
 
+    @one_thread()
     def moments(self) -> Moments:
         if not self._samples:
             raise InputError("There are no samples to compare: the batches are empty.")

@@ -9,6 +9,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from fairweight.base.threads import one_thread
 from fairweight.errors import InputError, UnknownNameError
 from fairweight.lab.batches import as_array
 from fairweight.lab.representations.moments import (
@@ -261,6 +262,7 @@ def svcca(
     return svcca_of(moments, rule)
 
 
+@one_thread()
 def svcca_of(moments: Moments, rule: SvccaRule) -> BlockDistance:
     """SVCCA from sums of products; of several locations, the mean of theirs."""
     n, features, locations = moments.samples, moments.features, len(moments.xx)

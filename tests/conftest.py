@@ -5,22 +5,24 @@ from __future__ import annotations
 import functools
 import gc
 import os
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 import typer.main
+from _pytest.doctest import DoctestModule
 from hypothesis import settings
 
 from fairweight.cli import screen
 
 from .few_metrics import only
 
-pytest_plugins = ["tests.chromium"]
+pytest_plugins = ["tests.chromium", "tests.exports"]
 
 ROOT = Path(__file__).resolve().parents[1]
 screen.LINE_EVERY = 1e6  # no lines of progress, however slow the machine is
+gc.set_threshold(50_000)  # as in the command line: every 700 objects costs a twentieth of all tests
 
 # Folders whose tests share audits, a browser, or libraries that take seconds to load.
 TOGETHER = ("tests/browser/", "tests/lab/", "tests/report/")
@@ -52,6 +54,18 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
     return Scheduling(config, log)
 
 
+@pytest.hookimpl(wrapper=True)
+def pytest_collect_file(
+    file_path: Path,
+) -> Generator[None, list[pytest.Collector], list[pytest.Collector]]:
+    """Files without an example are not searched for doctests, object by object."""
+    return [
+        one
+        for one in (yield)
+        if not isinstance(one, DoctestModule) or ">>> " in file_path.read_text(encoding="utf-8")
+    ]
+
+
 def pytest_collection_finish() -> None:
     """Libraries and thousands of tests stay until the end: the collector need not look at them."""
     gc.collect()
@@ -63,6 +77,21 @@ def one_parser() -> Iterator[None]:
     """Build the parser of all commands once, which takes longer than many a command to run."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(typer.main, "get_command", functools.cache(typer.main.get_command))
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def no_waiting_for_the_disk() -> Iterator[None]:
+    """Files of tests need not survive a loss of power: an open file is enough for `os.fsync`.
+
+    Commands in processes of their own, also those that are killed, wait as they do for users.
+    """
+
+    def is_open(file: int) -> None:
+        os.fstat(file)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(os, "fsync", is_open)
         yield
 
 

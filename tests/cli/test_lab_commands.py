@@ -17,6 +17,8 @@ from .conftest import FEW, Outcome, Run, value
 torch = pytest.importorskip("torch")
 torch.set_num_threads(1)
 
+pytestmark = pytest.mark.usefixtures("exported_once")
+
 QUICK = ("--epochs", "2", "--optimizer", "adam", "--lr", "0.003", "--batch-size", "64")
 
 

@@ -14,6 +14,8 @@ from .test_similarity_command import model
 torch = pytest.importorskip("torch")
 torch.set_num_threads(1)
 
+pytestmark = pytest.mark.usefixtures("few_metrics", "exported_once")
+
 FEW = ("--n-boot", "20")
 BITS = ("--method", "weight-bits", "--method-option", "bits=2")
 

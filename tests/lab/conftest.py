@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import importlib.util
 
+import pytest
+
 collect_ignore_glob: list[str] = []
 
 if importlib.util.find_spec("torch") is None:
@@ -13,3 +15,8 @@ else:
 
     # Work is spread over processes; threads inside each of them would only get in the way.
     torch.set_num_threads(1)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _exported_once(exported_once: None) -> None:
+    """For all tests of the lab (tests/exports.py)."""

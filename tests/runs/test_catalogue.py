@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 from pathlib import Path
 from typing import Any
 
@@ -29,8 +28,7 @@ def made(store: Store, kind: str, spec: dict[str, Any], *inputs: str, size: int 
 
 
 @pytest.fixture
-def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Store:
-    monkeypatch.setattr(os, "fsync", lambda handle: None)
+def store(tmp_path: Path) -> Store:
     return Store(tmp_path / "s")
 
 

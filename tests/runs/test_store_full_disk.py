@@ -19,11 +19,6 @@ from fairweight.runs import manifest, store_layout
 from fairweight.runs.store import Store
 
 
-@pytest.fixture(autouse=True)
-def _without_waiting_for_the_disk(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(os, "fsync", lambda handle: None)
-
-
 class FullDisk:
     """Every call that may need space fails from the n-th one on."""
 

@@ -31,11 +31,6 @@ HAPPENINGS = [
 ]
 
 
-@pytest.fixture(autouse=True)
-def _without_waiting_for_the_disk(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(os, "fsync", lambda handle: None)
-
-
 def _damage(file: Path, what: str) -> None:
     if what == "truncate":
         os.truncate(file, file.stat().st_size // 2)

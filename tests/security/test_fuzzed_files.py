@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import random
 import re
 import shutil
@@ -160,9 +159,8 @@ def test_studies(tmp_path: Path, canary: Path, monkeypatch: pytest.MonkeyPatch, 
 
 
 @CASES
-def test_manifests(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cases: int) -> None:
+def test_manifests(tmp_path: Path, cases: int) -> None:
     """Whatever a folder's lists say, files of the user stay, inside and outside of it."""
-    monkeypatch.setattr(os, "fsync", lambda _: None)
     start, out = tmp_path / "start", tmp_path / "work" / "out"
     with atomic_directory(start) as folder:
         for name in ("audit.json", "report.html", "tables/a.csv", "stale.csv"):

@@ -80,8 +80,10 @@ def run(file: str, digest: str, out: Path) -> Outcome:
         process = subprocess.Popen([*command, file], cwd=ROOT, stdout=stream, stderr=stream)
         _, status, usage = os.wait4(process.pid, 0)
         process.returncode = os.waitstatus_to_exitcode(status)
-    last = log.read_text(errors="replace").splitlines()[-1:] or [""]
-    counts = {kind: int(number) for number, kind in COUNTS.findall(last[0])}
+    summary = ""  # libraries may print more after it
+    for line in log.read_text(errors="replace").splitlines():
+        summary = line if line.startswith("=") and COUNTS.search(line) else summary
+    counts = {kind: int(number) for number, kind in COUNTS.findall(summary)}
     cpu = usage.ru_utime + usage.ru_stime
     seconds = time.monotonic() - begun
     return Outcome(file, digest, process.returncode, counts, round(seconds, 1), round(cpu, 1))

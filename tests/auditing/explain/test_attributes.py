@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+import fairweight as fw
 from fairweight.auditing.explain.attributes import attribute_values, settings_table
 from fairweight.auditing.explain.explanations import ExplainRequest
 from fairweight.auditing.pipeline import audited
@@ -146,3 +147,16 @@ def test_classes_without_bias_amplification_leave_the_overall_rows() -> None:
     assert set(made["category"].dropna()) == set()
     accuracy = made[(made["metric"] == "accuracy") & (made["variant"] == "dense")]
     assert dict(zip(accuracy["task"], accuracy["value"], strict=True))["hat"] == 1.0
+
+
+def test_an_audit_of_one_attribute_is_beside_the_joint_one(audit: AuditResult) -> None:
+    """Its rows name no task: the audit does."""
+    rng = np.random.default_rng(1)
+    label = rng.integers(0, 2, 200)
+    alone = pd.DataFrame({"example_id": np.arange(200), "task": TASKS[0], "label": label})
+    for variant in ("dense", "pruned"):
+        alone[f"pred_{variant}"] = np.where(rng.random(200) < 0.2, 1 - label, label)
+    made = fw.audit_table(alone, task="task", n_boot=20).result
+    assert made.results["task"].isna().all()
+    found = settings_table([("joint", audit), ("single", made)])
+    assert set(found.loc[found["setting"] == "single", "task"]) == {TASKS[0]}

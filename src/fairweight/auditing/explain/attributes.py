@@ -70,8 +70,12 @@ def settings_table(audits: Sequence[tuple[str, AuditResult]]) -> pd.DataFrame:
         Pairs of a setting (`joint`, `single`, `grayscale`) and an audit; several audits may have
         the same setting, such as models of one attribute each.
     """
-    parts = [attribute_values(result).assign(setting=setting) for setting, result in audits]
-    known = [part[part["task"].notna()] for part in parts]
+    known = []
+    for setting, result in audits:
+        part = attribute_values(result).assign(setting=setting)
+        if result.only_task is not None:  # rows of a single task do not name it
+            part["task"] = result.only_task
+        known.append(part[part["task"].notna()])
     names = list(schema.column_names("settings"))
     return pd.concat(known, ignore_index=True)[names] if known else pd.DataFrame(columns=names)
 

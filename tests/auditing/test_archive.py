@@ -19,6 +19,7 @@ import pytest
 import fairweight as fw
 from fairweight import cli
 from fairweight.auditing import archive
+from fairweight.auditing.columns import DIVISORS, SOME_DIVISORS
 from fairweight.auditing.result import AuditResult
 from fairweight.auditing.schema import AUDIT_TABLES
 from fairweight.errors import InputError
@@ -80,10 +81,12 @@ def population() -> fw.Audit:
 
 
 @cache
-def tasks() -> fw.Audit:
+def tasks(**more: Any) -> fw.Audit:
     held = pd.DataFrame(people()).drop(columns=["person", "sampled"])
     parts = [held.assign(task=name) for name in ("hat", "glasses")]
-    return fw.audit_table(pd.concat(parts), baseline="dense", task="task", groups=["sex"], **QUICK)
+    return fw.audit_table(
+        pd.concat(parts), baseline="dense", task="task", groups=["sex"], **(QUICK | more)
+    )
 
 
 @cache
@@ -126,6 +129,34 @@ def same(left: AuditResult, right: AuditResult) -> None:
     # Where it was saved is known only of what was read.
     asked = [{**p.request, "out": None} for p in (left.provenance, right.provenance)]
     assert asked[0] == asked[1]
+
+
+def test_of_many_comparisons_limits_are_made_and_stored_at_some_levels(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A gate then passes and fails later, never sooner; with a policy all levels are there."""
+    exact = tasks().result.bounds
+    monkeypatch.setattr("fairweight.auditing.pipeline.MANY_COMPARISONS", 1)
+    coarse = tasks.__wrapped__()
+    for j in DIVISORS:
+        used = next(level for level in SOME_DIVISORS if level >= j)
+        for end in ("low", "high"):
+            np.testing.assert_allclose(
+                coarse.result.bounds[f"{end}_{j}"], exact[f"{end}_{used}"], rtol=1e-12
+            )
+    coarse.save(tmp_path / "audit")
+    stored = pd.read_parquet(tmp_path / "audit" / "tables" / "bounds.parquet")
+    empty = [j for j in DIVISORS if stored[f"low_{j}"].isna().all()]
+    assert empty == [j for j in DIVISORS if j not in SOME_DIVISORS]
+    same(coarse.result, fw.load(tmp_path / "audit").result)
+    shutil.rmtree(tmp_path / "audit" / "tables")
+    lone = fw.load(tmp_path / "audit" / "audit.json", lone=True).result.bounds
+    keys = ["metric", "by", "group", "class", "task", "quantity"]
+    kept = lone[keys].merge(coarse.result.bounds, on=keys)
+    assert len(lone) == len(kept) > 10
+    pd.testing.assert_frame_equal(lone[list(kept)], kept)
+    judged = tasks.__wrapped__(confirmatory=[("accuracy", "group")])
+    pd.testing.assert_frame_equal(judged.result.bounds, exact)
 
 
 @pytest.mark.parametrize("name", AUDITS)

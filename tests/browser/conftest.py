@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
+from tests.page_figures import without_figures
 
 if TYPE_CHECKING:
     from playwright.sync_api import Page
@@ -27,9 +28,8 @@ def report(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def plain_report(report: Path) -> Path:
     """The same without figures, which take a second each time that they are drawn."""
     text = report.read_text(encoding="utf-8")
-    begin = text.index('id="specs">') + len('id="specs">')
     plain = report.with_name("plain.html")
-    plain.write_text(text[:begin] + "{}" + text[text.index("</script>", begin) :], encoding="utf-8")
+    plain.write_text(without_figures(text), encoding="utf-8")
     return plain
 
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import csv
 import io
-import json
 import re
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from tests.page_figures import figures_of
 
 from fairweight.report.figures.export import to_csv
 
@@ -64,7 +64,7 @@ def test_a_figure_saves_as_svg_png_and_csv(watched: Watched, report: Path) -> No
     assert len(png) > 2_000  # more than an empty sheet
     name, text = saved(page, "csv")
     assert name == f"{anchor}.csv"
-    specs = json.loads(page.locator("#specs").inner_text())
+    specs = figures_of(report.read_text(encoding="utf-8"))
     expected = list(csv.reader(io.StringIO(to_csv(specs[anchor]))))
     read = list(csv.reader(io.StringIO(text.decode("utf-8"))))
     assert read[0] == expected[0]

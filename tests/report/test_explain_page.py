@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import json
 import re
 from dataclasses import replace
 
 import pytest
+from tests.page_figures import figures_of
 
 from fairweight.auditing.result import AuditResult
 from fairweight.report.examples import LIMIT, explanation
@@ -40,8 +40,7 @@ def test_the_section_holds_sentences_figures_and_tables(page: str) -> None:
     drawn = re.findall(r'data-figure="([^"]+)"', section)
     told = [f for f in figures() if f.explains]
     assert len(drawn) == sum(1 if figure.once else 2 for figure in told)
-    specs = json.loads(re.findall(r'id="specs">(.*?)</script>', page, re.DOTALL)[0])
-    assert set(drawn) <= set(specs)
+    assert set(drawn) <= set(figures_of(page))
     assert "Not drawn: " not in words
 
 

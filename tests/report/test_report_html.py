@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from tests.page_figures import figures_of
 
 from fairweight.auditing.result import AuditResult
 from fairweight.report.figures import figures
@@ -108,7 +109,7 @@ def test_hostile_names_are_text(pages: dict[str, str], hostile: AuditResult) -> 
     assert "</script><img src=x onerror=alert(1)>" in words
     assert "{{ 7 * 7 }}" in words
     assert "\x1b" not in pages["hostile"]
-    specs = json.loads(page.scripts[0])
+    specs = figures_of(pages["hostile"])
     assert any("<script>alert(" in json.dumps(spec) for spec in specs.values())
 
 

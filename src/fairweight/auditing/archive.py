@@ -16,10 +16,12 @@ import shutil
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import asdict, replace
+from itertools import pairwise
 from pathlib import Path
 from types import NoneType
 from typing import TYPE_CHECKING, Any
 
+from fairweight.auditing.columns import DIVISORS
 from fairweight.auditing.document import (
     COMPUTED,
     CUBE,
@@ -89,6 +91,7 @@ def write_tables(
     folder = Path(directory)
     folder.mkdir(parents=True, exist_ok=True)
     held = _tables(result)
+    held["bounds"] = without_repeated_levels(held["bounds"])
     written = [write_parquet(frame, folder / f"{name}.parquet") for name, frame in held.items()]
     if csv:
         import duckdb
@@ -134,6 +137,33 @@ def _tables(result: AuditResult) -> dict[str, pd.DataFrame]:
         if name in own or name in (CUBE, VARIANTS):
             raise ValueError(f"an explanation cannot be called {name!r}: the audit has that table")
     return own | dict(result.explanations)
+
+
+# Limits at some of the gate's levels alone: columns that repeat the next wider ones.
+
+
+def without_repeated_levels(bounds: pd.DataFrame) -> pd.DataFrame:
+    """The limits with columns empty that are, in every row, the next wider ones."""
+    import numpy as np
+
+    empty = {
+        f"{end}_{level}": np.nan
+        for level, wider in pairwise(DIVISORS)
+        for end in ("low", "high")
+        if bounds[f"{end}_{level}"].equals(bounds[f"{end}_{wider}"])
+    }
+    return bounds.assign(**empty) if empty else bounds
+
+
+def with_repeated_levels(bounds: pd.DataFrame) -> pd.DataFrame:
+    """The limits with empty columns filled from the next wider ones."""
+    filled: dict[str, Any] = {}
+    for level, wider in reversed([*pairwise(DIVISORS)]):
+        for end in ("low", "high"):
+            name, source = f"{end}_{level}", f"{end}_{wider}"
+            if bounds[name].isna().all():
+                filled[name] = filled.get(source, bounds[source])
+    return bounds.assign(**filled) if filled else bounds
 
 
 # audit.json: what there is, and the rows that are read most.
@@ -239,7 +269,7 @@ def _small(result: AuditResult, stored: pd.DataFrame) -> dict[str, pd.DataFrame]
                 limits += [*at]
     made = {
         "results": stored.take(np.sort(rows[:MOST_ROWS])),
-        "bounds": result.bounds.take(sorted(limits)),
+        "bounds": without_repeated_levels(result.bounds.take(sorted(limits))),
     }
     if len(result.left_out) <= MOST_ROWS:
         made["left_out"] = result.left_out
@@ -430,7 +460,7 @@ def _read(document: Mapping[str, Any], place: Path | None, lone: bool) -> AuditR
         power=frames["power"],
         concentration=frames["concentration"],
         group_error=frames["group_error"],
-        bounds=frames["bounds"],
+        bounds=with_repeated_levels(frames["bounds"]),
         lead=frames["lead"],
         left_out=frames["left_out"],
     )

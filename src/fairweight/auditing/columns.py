@@ -73,6 +73,9 @@ class Table:
 # The gate's limits: one-sided errors of GATE_ALPHA / j, for Holm's steps down to j of DIVISORS.
 GATE_ALPHA = 0.05
 DIVISORS: tuple[int, ...] = (1, 2, 3, 4, 6, 10, 20, 50, 200, 1000)
+# Of very many rows, or of many comparisons, fewer are computed: the next wider limits stand for
+# those between, so that a gate passes and fails later, never sooner.
+SOME_DIVISORS, FEW_DIVISORS = (1, 4, 20, 200, 1000), (1, 50, 1000)
 _LIMITS = "\n        ".join(
     f"{side}_{j}  number  {end} limit with a one-sided error of 5 %{shared}"
     for j in DIVISORS
@@ -327,6 +330,10 @@ LISTED: tuple[Table, ...] = (
         "Holm's steps ask for before a row fails. There are rows of what a policy may demand: of "
         "metrics with a direction, and the values of ratios (`disparate_impact`, `ppv_ratio`). "
         "Limits that are withheld in `results` are missing here too, and `status` says why.\n\n"
+        "An audit of more than 50 comparisons (variants × tasks) without a policy has limits at "
+        "1, 4, 20, 200 and 1,000, a family of more than 2,000 rows at 1, 50 and 1,000: the next "
+        "wider ones stand for those between. Columns that would repeat them in every row are "
+        "stored empty, and `fw.load` fills them.\n\n"
         "Where fewer than 10 relevant predictions changed, a shift of precision, kappa, "
         "balanced accuracy, AUC, Brier score or of a mean recall, FNR or FPR over many classes "
         "has no interval, but a bound on its harmful side (`status`: `bound: …`): [few "

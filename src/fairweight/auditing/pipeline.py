@@ -19,6 +19,7 @@ import pandas as pd
 
 from fairweight import __version__
 from fairweight.auditing import schema
+from fairweight.auditing.columns import DIVISORS, SOME_DIVISORS
 from fairweight.auditing.compare.comparison import Comparison, TrainingCounts, comparison
 from fairweight.auditing.compare.divergence import (
     NO_DISTRIBUTIONS,
@@ -71,6 +72,9 @@ from fairweight.tables.spec import LabelsAre, TableSpec, are_distant
 
 if TYPE_CHECKING:
     from fairweight.auditing.explain.explanations import ExplainRequest
+
+
+MANY_COMPARISONS = 50  # variants × tasks: of more, limits at fewer of the gate's levels
 
 
 def silent(what: str, done: int, total: int) -> None:
@@ -144,6 +148,9 @@ def run(
     cube = compact(summed(cube, request.baseline))  # only signs need the numbers of a pair
     made: list[Compared] = []
     steps = len(tasks) * len(request.variants)
+    # A policy may ask for any level: those that it declares are confirmatory.
+    few = steps > MANY_COMPARISONS and not request.options.confirmatory
+    divisors = SOME_DIVISORS if few else DIVISORS
     done = 0
     for task in tasks:
         for variant in request.variants:
@@ -161,6 +168,7 @@ def run(
                     lineage,
                     signs,
                     side,
+                    divisors,
                 )
             )
             done += 1
@@ -192,6 +200,7 @@ def run(
                 fixed_side=side,
                 parents=lineage,
                 signs=signs,
+                divisors=divisors,
             )
     if request.options.members == Members.REPEATED:  # runs of one pair: no method is sampled
         blocks = [b for b in blocks if b["scope"][0] == "model"]
@@ -304,6 +313,7 @@ def _compare(
     parents: Parents,
     signs: Signs | None,
     fixed_side: str | None,
+    divisors: tuple[int, ...],
 ) -> Compared:
     """All rows of one variant on one task, those of scores too."""
     compared = partial(
@@ -315,6 +325,7 @@ def _compare(
         positive=positive,
         options=request.options,
         parents=parents,
+        divisors=divisors,
     )
     found = compared(cube, signs=signs)
     made = compare(found, training, filters=request.options.filters, fixed_side=fixed_side)

@@ -9,6 +9,7 @@ in the data can never become code.
 from __future__ import annotations
 
 import base64
+import gzip
 import hashlib
 import json
 from concurrent.futures import ThreadPoolExecutor
@@ -259,7 +260,7 @@ def _render(result: AuditResult, verdict: Verdict | None, lead: View) -> str:
         style=Markup("".join(map(resource, styles))),
         scripts=[Markup(script) for script in scripts],
         policy=policy,
-        specs=lighter(specs),
+        specs=packed(lighter(specs)),
         theme=embedded(CONFIG),
     )
 
@@ -277,6 +278,16 @@ def embedded(value: Any) -> str:
     """
     text = json.dumps(value, ensure_ascii=True, allow_nan=False, separators=(",", ":"))
     return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
+
+
+def packed(value: Any) -> str:
+    """JSON as gzip in base64, which a browser unpacks: of many figures a tenth of their text.
+
+    >>> len(packed({"data": [{"group": "sex=Female"}] * 1000})) < 300
+    True
+    """
+    text = json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+    return base64.b64encode(gzip.compress(text.encode(), 6, mtime=0)).decode()
 
 
 def lighter(spec: Any) -> Any:

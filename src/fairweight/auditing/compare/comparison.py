@@ -12,6 +12,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from fairweight.auditing.columns import DIVISORS
 from fairweight.auditing.compare.retraining import retraining
 from fairweight.auditing.counts.counts import Counts, sums
 from fairweight.auditing.counts.cube import Cube, compact, summed, with_own_classes
@@ -107,6 +108,7 @@ class Comparison:
     stream: str | None = None  # comparisons with one stream share their random numbers
     parents: Parents = field(default_factory=dict)  # (variant, seed) → what it was derived from
     signs: Signs | None = None  # random signs of the whole audit
+    divisors: tuple[int, ...] = DIVISORS  # the gate's levels at which limits are computed
     once: dict[Hashable, Any] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     @property
@@ -278,6 +280,7 @@ def comparison(
     stream: str | None = None,
     parents: Parents | None = None,
     signs: Signs | None = None,
+    divisors: tuple[int, ...] = DIVISORS,
 ) -> Comparison:
     """Project the cube on the members of two variants, and merge the cells that become equal.
 
@@ -324,6 +327,7 @@ def comparison(
         stream=stream,
         parents=parents or {},
         signs=signs,
+        divisors=divisors,
     )
 
 

@@ -479,7 +479,6 @@ def corrected_rows(
 # Limits for the gate: one-sided, at every level that Holm's steps may ask for.
 
 MANY_ROWS = 2_000  # of more rows only some levels are computed
-FEW_DIVISORS = (1, 50, 1000)
 BOUND_KEYS = ("variant", "task", "metric", "by", "kind", "group", "class", "n")
 
 

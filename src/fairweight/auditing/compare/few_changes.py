@@ -16,13 +16,13 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import betaincinv
 
+from fairweight.auditing.columns import DIVISORS, FEW_DIVISORS, GATE_ALPHA
 from fairweight.auditing.compare.comparison import Comparison, groupings_of
-from fairweight.auditing.compare.estimate import FEW_DIVISORS
 from fairweight.auditing.compare.flips import share_of_pairs
 from fairweight.auditing.counts.counts import Counts, Tally, ratio, sums
 from fairweight.auditing.counts.groupings import Grouping
 from fairweight.auditing.metrics.registry import Harm, Metric
-from fairweight.auditing.result import BOUNDED, DIVISORS, GATE_ALPHA
+from fairweight.auditing.result import BOUNDED
 from fairweight.base.types import Floats
 
 MANY_VALUES = 1_000_000  # rows × classes above which bounds are made at some levels only
@@ -49,7 +49,7 @@ def harmful_bounds(
     chosen = groupings_of(c, kind)
     parts = [_changes(c, harm, grouping, by_class=kind == "class") for grouping in chosen]
     few = asked
-    divisors = DIVISORS if few.sum() * len(c.classes) <= MANY_VALUES else FEW_DIVISORS
+    divisors = c.divisors if few.sum() * len(c.classes) <= MANY_VALUES else FEW_DIVISORS
     loss = np.full((len(few), len(DIVISORS)), np.nan)
     reasons = np.full(len(few), None, dtype=object)
     worst, what = harm.loss, "scores" if harm.relevant == "score" else "predictions"

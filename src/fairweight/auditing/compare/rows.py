@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtr
 
+from fairweight.auditing.columns import DIVISORS, FEW_DIVISORS, GATE_ALPHA
 from fairweight.auditing.compare.bootstrap import drawn_family
 from fairweight.auditing.compare.closed_form import closed_rates
 from fairweight.auditing.compare.comparison import (
@@ -22,7 +23,6 @@ from fairweight.auditing.compare.comparison import (
 from fairweight.auditing.compare.estimands import Estimand, kept_by_baseline
 from fairweight.auditing.compare.estimate import (
     FEW_CHANGED,
-    FEW_DIVISORS,
     MANY_ROWS,
     Block,
     Ends,
@@ -46,7 +46,6 @@ from fairweight.auditing.compare.retraining import context, difference
 from fairweight.auditing.compare.simultaneous import FamilyDraws
 from fairweight.auditing.compare.two_way import method_rates
 from fairweight.auditing.metrics.registry import Metric, metric
-from fairweight.auditing.result import DIVISORS, GATE_ALPHA
 from fairweight.base.types import Floats, Limits
 
 
@@ -135,10 +134,8 @@ class _Asked:
         if draws is not None:
             stars = draws.shift_z_star, draws.harm_z_star, draws.z_star
             both = [float(2 * ndtr(-z(alpha))) for z in stars]
-        # Of many rows in closed form only some levels are computed: the next wider limits stand for
-        # those between, so that a gate fails later, never sooner.
         many = family.sums is not None and len(family.n) > MANY_ROWS
-        divisors: Sequence[int] = FEW_DIVISORS if many else DIVISORS
+        divisors = FEW_DIVISORS if many else c.divisors
         if scope != "model" or slots.kind == "group*class" or not metric.gated:
             divisors = ()
         gate = np.array([2 * GATE_ALPHA / j for j in divisors])

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtr
 
+from fairweight.auditing.columns import DIVISORS
 from fairweight.auditing.compare.bootstrap import method_limits, model_limits
 from fairweight.auditing.compare.comparison import (
     Comparison,
@@ -92,6 +93,7 @@ def task_mean_rows(
     fixed_side: str | None = None,
     parents: Parents | None = None,
     signs: Signs | None = None,
+    divisors: tuple[int, ...] = DIVISORS,
 ) -> list[Block]:
     """Mean over tasks of every metric with overall, group or column rows."""
     affordable = MOST_DRAWN // max(1, len(cube.tasks) * len(cube.unit_names))
@@ -110,6 +112,7 @@ def task_mean_rows(
             keep_units=True,
             stream="mean over tasks",
             parents=parents,
+            divisors=divisors,
         )
 
     found: dict[tuple[str, str], list[Drawn]] = {}

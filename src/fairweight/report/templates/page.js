@@ -1,14 +1,22 @@
 "use strict";
 (() => {
   const element = document.getElementById("specs");
-  const specs = JSON.parse(element.textContent);
   const config = JSON.parse(element.dataset.config); // the theme that all figures share
+  // The figures' specifications repeat themselves, so they are sent compressed.
+  const unpacked = async () => {
+    const bytes = Uint8Array.from(atob(element.textContent), (c) => c.charCodeAt(0));
+    const text = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"));
+    return JSON.parse(await new Response(text).text());
+  };
+  const figures = unpacked();
+  window.fairweightFigures = { figures, config }; // for the buttons that save them
   // The interpreter (ast) runs expressions without eval, which the page's policy forbids.
   const options = {
     ast: true, renderer: "svg", actions: false,
     tooltip: { disableDefaultStyle: true },
   };
   // One after the other, while nothing else is to be done: the finding can be read meanwhile.
+  let specs = {};
   const waiting = [];
   const idle = window.requestIdleCallback || ((work) => setTimeout(work, 1));
   const next = () => {
@@ -25,13 +33,21 @@
     if (waiting.push(chart) === 1) idle(next);
   };
   // A closed section is drawn when it is first opened: a report may hold many variants.
-  for (const section of document.querySelectorAll("details.figures")) {
-    // What is folded inside is drawn when that is opened.
-    const own = (chart) => chart.closest("details.figures") === section;
-    const all = () => [...section.querySelectorAll(".chart")].filter(own).forEach(draw);
-    if (section.open) all();
-    section.addEventListener("toggle", () => { if (section.open) all(); });
-  }
+  figures.then((unpackedSpecs) => {
+    specs = unpackedSpecs;
+    for (const section of document.querySelectorAll("details.figures")) {
+      // What is folded inside is drawn when that is opened.
+      const own = (chart) => chart.closest("details.figures") === section;
+      const all = () => [...section.querySelectorAll(".chart")].filter(own).forEach(draw);
+      if (section.open) all();
+      section.addEventListener("toggle", () => { if (section.open) all(); });
+    }
+  }).catch((error) => {
+    for (const chart of document.querySelectorAll(".chart")) {
+      chart.classList.add("failed");
+      chart.textContent = "This browser cannot unpack the figures: " + error.message;
+    }
+  });
 
   // A link of the contents opens what it leads to.
   const reveal = () => {

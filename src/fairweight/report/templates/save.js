@@ -1,9 +1,7 @@
 "use strict";
 // Every figure as a file: SVG, PNG, or the numbers that it is drawn from as CSV.
 (() => {
-  const element = document.getElementById("specs");
-  const specs = JSON.parse(element.textContent);
-  const config = JSON.parse(element.dataset.config); // the theme that all figures share
+  const { figures, config } = window.fairweightFigures; // from page.js
   const INK = "#24292f", PAPER = "#ffffff"; // a file knows no page whose colours it could take
 
   const download = (name, blob) => {
@@ -89,7 +87,7 @@
     button.addEventListener("click", async () => {
       button.disabled = true;
       try {
-        download(`${figure}.${kind}`, await kinds[kind](specs[figure]));
+        download(`${figure}.${kind}`, await kinds[kind]((await figures)[figure]));
       } catch (error) {
         button.textContent = kind.toUpperCase() + " failed: " + error.message;
       } finally {

@@ -18,12 +18,14 @@ class Shape:
     classes: int
     long: bool = False  # a row per example and variant instead of a row per example
     text_ids: bool = False  # shuffled text instead of whole numbers in order
+    first: int = 0  # the number of the first row: several files make one data set
 
     @property
     def file_name(self) -> str:
         layout = "long" if self.long else "wide"
         ids = "text-ids" if self.text_ids else "whole-ids"
-        return f"{layout}-{ids}-{self.rows}-{self.groups}-{self.classes}.parquet"
+        part = f"-from-{self.first}" if self.first else ""
+        return f"{layout}-{ids}-{self.rows}-{self.groups}-{self.classes}{part}.parquet"
 
 
 def parquet(folder: Path, shape: Shape) -> Path:
@@ -53,7 +55,9 @@ def _write(path: Path, shape: Shape) -> None:
             SELECT {shuffled if shape.text_ids else "i"} AS example_id, h,
                 'group ' || (h % {shape.groups}) AS grp, (h >> 16) % {classes} AS label,
                 (hash(i, 1) % 1000000) / 1e6 AS u0, (hash(i, 2) % 1000000) / 1e6 AS u1
-            FROM (SELECT i, hash(i) AS h FROM range({shape.rows}) AS t(i))
+            FROM (
+                SELECT i, hash(i) AS h FROM range({shape.first}, {shape.first + shape.rows}) AS t(i)
+            )
         )"""
     members = " UNION ALL ".join(
         f"SELECT example_id, '{name}' AS variant, grp, label, pred_{name} AS prediction FROM wide"

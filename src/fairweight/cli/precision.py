@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, NoReturn
+from typing import Annotated, Any, NoReturn
 
 import typer
 
@@ -16,9 +16,6 @@ from fairweight.cli.lab import MethodOptions
 from fairweight.cli.predict import ExampleOptions, prepared_data
 from fairweight.cli.screen import bar, plain_console, reader_may_leave, show_audit
 from fairweight.errors import InputError
-
-if TYPE_CHECKING:
-    pass
 
 UNITS = o.panel("Units")
 

@@ -40,12 +40,14 @@ def shortened(study: Study) -> Study:
 def in_pairs(short: Study) -> Study:
     """Of all combinations of a network, a data set and a copy so many that any two of them meet.
 
-    For sweeps of thousands of models.
+    For sweeps of thousands of models; an experiment that is audited is none, and stays whole.
     """
     networks = list(dict.fromkeys(one.model.architecture for one in short.experiment))
     data = list(dict.fromkeys(one.data.name for one in short.experiment))
 
     def kept(one: Experiment) -> tuple[Copy, ...]:
+        if one.audit:
+            return one.copies
         place = networks.index(one.model.architecture)
         first = data.index(one.data.name)
         return tuple(

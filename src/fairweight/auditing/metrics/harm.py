@@ -13,7 +13,6 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from fairweight.auditing.counts.counts import Counts, ratio
-from fairweight.auditing.intervals.excess import normal_z
 from fairweight.auditing.metrics.rates import accuracy, mean_over_present, recall
 from fairweight.auditing.metrics.registry import Event, register
 from fairweight.base.types import Floats
@@ -186,6 +185,9 @@ def heterogeneity(excess_p: Floats) -> Floats:
     >>> float(heterogeneity(np.array([0.05, 0.5])).round(2))
     1.96
     """
+    # With scipy, which counting does without.
+    from fairweight.auditing.intervals.excess import normal_z
+
     return _largest(normal_z(excess_p))
 
 

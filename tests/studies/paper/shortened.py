@@ -7,6 +7,7 @@ and members (two of the first experiment, else one).
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from typing import Any, assert_never
 
@@ -80,8 +81,12 @@ def two_steps(schedule: Schedule) -> Schedule:
 
 def _experiment(one: Experiment, *, first: bool) -> Experiment:
     most = MEMBERS if first else 1
+    audited = one.audited
+    if audited is not None:  # after the last round
+        audited = tuple(re.sub(r"-r\d+$", f"-r{ROUNDS}", name) for name in audited)
     return replace(
         one,
+        audited=audited,
         members=min(one.members, most),
         training=_training(one.training),
         copies=tuple(_copy(copy, most) for given in one.copies for copy in spread(given)),

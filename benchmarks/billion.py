@@ -44,7 +44,8 @@ def main(
     cubes.mkdir(exist_ok=True)
     begun = time.perf_counter()
     for number, table in enumerate(tables):
-        command("count", str(table), "--groups", "grp", "--out", str(cubes / f"{number}.parquet"))
+        cube = str(cubes / f"{number}.parquet")
+        command("count", str(table), "--groups", "grp", "--out", cube, "--overwrite")
     told("files counted one after the other", begun)
     begun = time.perf_counter()
     held = sorted(map(str, cubes.glob("*.parquet")))

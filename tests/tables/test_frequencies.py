@@ -9,6 +9,7 @@ from typing import Any
 import pandas as pd
 import pytest
 
+import fairweight as fw
 from fairweight.errors import InputError
 from fairweight.tables.align import Aligned, align
 from fairweight.tables.spec import TableSpec, sources_of
@@ -79,7 +80,7 @@ def test_counts_of_any_type(counts: Any) -> None:
         ([True, False, True, True], "holds no numbers (type boolean)"),
         ([[4], [3], [2], [1]], "holds no numbers (type bigint[])"),
         ([0, 0, 0, 0], "is 0 in every row"),
-        ([10**9, 1, 1, 1], "1 value is too large (such as '1000000000')"),
+        ([10**12 + 1, 1, 1, 1], "1 value is too large (such as '1000000000001')"),
     ],
 )
 def test_what_is_no_count_is_refused_by_name(counts: Any, fault: str) -> None:
@@ -89,9 +90,22 @@ def test_what_is_no_count_is_refused_by_name(counts: Any, fault: str) -> None:
 
 
 def test_more_examples_than_can_be_resampled() -> None:
-    sentence = refused(pairs([4 * 10**8] * 4), count="n")
-    assert "1,600,000,000 examples" in sentence
-    assert "at most 999,999,999" in sentence
+    sentence = refused(pairs([4 * 10**11] * 4), count="n")
+    assert "1,600,000,000,000 examples" in sentence
+    assert "at most 1,000,000,000,000" in sentence
+
+
+def test_billions_of_examples_are_audited() -> None:
+    few, many = (
+        fw.audit_table(pairs([scale * n for n in (40, 3, 50, 7)]), count="n", n_boot=60)
+        for scale in (1, 10**8)
+    )
+    assert many.result.n_examples == 10**10
+    one, other = (made.overall.set_index("metric") for made in (few, many))
+    assert one.loc["accuracy", "shift"] == other.loc["accuracy", "shift"]
+    width = other["ci_high"] - other["ci_low"]
+    assert 0 < width["accuracy"] < 1e-4
+    assert 0 < width["kappa"] < 1e-4
 
 
 def test_a_misspelt_count_column() -> None:

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 # Probabilities from single-precision softmax exceed 1 by rounding.
 SCORE_TOLERANCE = 1e-6
 LEAST_WEIGHT, MOST_WEIGHT = 1e-28, 1e28  # sums of all examples fit into single precision
-MOST_EXAMPLES = 10**9 - 1  # numpy draws hypergeometric numbers of no more
+MOST_EXAMPLES = 10**12  # sums of counts stay exact in doubles, with room to add them
 NAN = ("nan", "NaN", "NAN", "Nan", "-nan")  # a text that may be a missing value
 OF_CLASSES = {"label": "label", "p": "prediction", "g": "group"}  # columns of the view, by letter
 SHOWN_TYPE = 60  # characters of a type in a message

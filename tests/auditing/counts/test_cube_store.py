@@ -176,7 +176,7 @@ def _with(path: Path, **columns: Any) -> Path:
         ({"weight": "heavy"}, "not a readable cube"),
         ({"count": 0.5}, "negative or not whole"),
         ({"count": None}, "negative or not whole"),
-        ({"count": 10**9}, "examples, and at most 999,999,999 can be audited"),
+        ({"count": 10**12}, "examples, and at most 1,000,000,000,000 can be audited"),
         ({"group_sex": 3}, None),
         ({"label": 1}, None),
     ],

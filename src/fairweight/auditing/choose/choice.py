@@ -206,6 +206,8 @@ def choose(
 
 # Rows that were not chosen on: a share of the examples or clusters, or another table.
 
+MOST_DIVIDED = 10**9 - 1  # numpy draws hypergeometric numbers of no more
+
 
 def split(cube: Cube, share: float, rng: np.random.Generator) -> tuple[Cube, Cube]:
     """The cube of the examples to choose on, and that of a share held out.
@@ -220,6 +222,11 @@ def split(cube: Cube, share: float, rng: np.random.Generator) -> tuple[Cube, Cub
         out = cube.count * held[cube.unit]
     else:
         total = int(cube.count.sum())
+        if total > MOST_DIVIDED:
+            raise InputError(
+                f"There are {total:,} examples, and --confirm-share (confirm_share=) divides at "
+                f"most {MOST_DIVIDED:,}; give a table of other examples (--confirm FILE)."
+            )
         out = rng.multivariate_hypergeometric(cube.count, round(share * total), method="marginals")
     parts = cube.count - out, out
     if not all(part.any() for part in parts):

@@ -229,6 +229,12 @@ def test_confirmed_on_a_share_and_on_another_table() -> None:
     assert row["standing"].startswith("met")
 
 
+def test_more_examples_than_a_share_can_be_held_out_of(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("fairweight.auditing.choose.choice.MOST_DIVIDED", 399)
+    with pytest.raises(InputError, match=r"400 examples, and --confirm-share .* at most 399"):
+        chosen(people(), WIDE, Wishes(["fnr"]), FEW, confirm_share=0.5)
+
+
 def test_of_two_requirements_the_less_sure_standing_is_confirmed() -> None:
     """4 of 5 is above 0.5 in every draw, and above 0.75 in three of four: met, within noise."""
     term = read_term("accuracy", [])

@@ -561,6 +561,8 @@ def mixed_section(mixed: Mapping[str, Any], judged_worst: str, choosing: str) ->
         + (
             ""
             if judged_worst == worst or not mixed["float_units"]
+            else f" There {judged_worst}, a part of {worst}, loses most with everything compressed."
+            if set(worst.split(" & ")) < set(judged_worst.split(" & "))
             else f" There {judged_worst} loses most with everything compressed, so that units were "
             "chosen for another group than the one that needed it."
         ),

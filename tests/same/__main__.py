@@ -20,7 +20,7 @@ from .audits import AUDITS
 from .comparison import VALUES, Made, by_column, first_of, made_again, store
 
 # Sums in another order differ in their last digits, and libraries choose the order by the
-# processor: all x86 machines compute with the instructions that each of them has.
+# processor: x86 machines compute with what all of them with AVX2 have.
 ARITHMETIC = {
     "OPENBLAS_CORETYPE": "Haswell",
     "NPY_DISABLE_CPU_FEATURES": "X86_V4 AVX512_ICL AVX512_SPR",

@@ -47,9 +47,10 @@ from fairweight.auditing.compare.scores import (
     slice_sizes,
     with_scores_only,
 )
-from fairweight.auditing.counts.counts import Counts, Tally, ratio, resampler, sums
+from fairweight.auditing.counts.counts import Counts, Tally, ratio, sums
 from fairweight.auditing.counts.cube import Cube
 from fairweight.auditing.counts.groupings import Grouping, groupings, whole
+from fairweight.auditing.intervals.bootstrap import resampler
 from fairweight.auditing.metrics.harm import WORST_GROUP_SHIFT, worst_group_shift
 from fairweight.auditing.metrics.rates import summary_of
 from fairweight.auditing.metrics.registry import Metric, metric

@@ -24,8 +24,8 @@ from fairweight.auditing.compare.estimate import beside
 from fairweight.auditing.compare.influence import Changed, Influence
 from fairweight.auditing.compare.members import BATCH, Both, PerMember, StoredDraws, Values
 from fairweight.auditing.compare.retraining import Statistic, context, difference
-from fairweight.auditing.counts.counts import Counts, Tally, coins, resampler
-from fairweight.auditing.intervals.bootstrap import exceedance_p
+from fairweight.auditing.counts.counts import Counts, Tally
+from fairweight.auditing.intervals.bootstrap import coins, exceedance_p, resampler
 from fairweight.base.memory import budget, give_back, reuse_freed_blocks
 from fairweight.base.types import Floats
 

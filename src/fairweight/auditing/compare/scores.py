@@ -37,9 +37,10 @@ from fairweight.auditing.compare.replicates import (
 )
 from fairweight.auditing.compare.retraining import difference
 from fairweight.auditing.compare.rows import drawn_rows, scopes
-from fairweight.auditing.counts.counts import coins, ratio, resampler, sums
+from fairweight.auditing.counts.counts import ratio, sums
 from fairweight.auditing.counts.cube import Cube, Scores, select
 from fairweight.auditing.counts.groupings import Grouping, groupings, joint_slices, whole
+from fairweight.auditing.intervals.bootstrap import coins, resampler
 from fairweight.auditing.metrics.rates import is_uncertain
 from fairweight.auditing.metrics.registry import Metric, metric, metrics
 from fairweight.auditing.metrics.scores import (

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -377,97 +377,3 @@ def numbered(
     number = np.empty(n_possible, dtype=np.int64)
     number[used] = np.arange(len(used))
     return used, number[keys]
-
-
-# Random draws of counted items: exact, and as cheap as their number allows.
-
-Numbers: TypeAlias = NDArray[np.int64]
-Draw: TypeAlias = Callable[[np.random.Generator, int], Numbers]
-
-SPARSE = 16  # below this many items per cell, drawing items costs less than drawing cells
-FEW_CELLS = 2_000  # up to here a multinomial is cheap enough
-MARGIN = 4.0  # standard deviations by which the Poisson total stays below the total
-MOST_ITEMS = 100_000_000  # items whose cells are kept in a list
-ITEMS_AT_ONCE = 500_000  # of tables that are not large several draws are made in one call
-WORD = 64
-
-
-def resampler(multiplicity: Numbers) -> Draw:
-    """A function (generator, size) → bootstrap draws (size, cells) with replacement.
-
-    Every draw takes as many items as there are. A multinomial over cells is the bootstrap over
-    items; it is made in the cheapest of three ways, all exact: item by item where cells hold few;
-    as it stands where cells are few; and else as independent Poisson numbers, whose law given
-    their total is multinomial, with the items that are lacking drawn one by one.
-
-    >>> draw = resampler(np.array([3, 0, 7]))
-    >>> drawn = draw(np.random.default_rng(0), 4)
-    >>> drawn.sum(axis=1).tolist(), drawn[:, 1].tolist()
-    ([10, 10, 10, 10], [0, 0, 0, 0])
-    """
-    total, n_cells = int(multiplicity.sum()), len(multiplicity)
-    if total < SPARSE * n_cells:
-        return _by_items(multiplicity)
-    if n_cells > FEW_CELLS and total <= MOST_ITEMS:
-        return _by_poisson(multiplicity)
-    shares = multiplicity / total
-    return lambda rng, size: rng.multinomial(total, shares, size=size)
-
-
-def _by_items(multiplicity: Numbers) -> Draw:
-    total, n_cells = int(multiplicity.sum()), len(multiplicity)
-    cell = np.repeat(np.arange(n_cells), multiplicity)
-    alone = total == n_cells and bool((multiplicity == 1).all())
-    together = max(1, ITEMS_AT_ONCE // max(total, 1))
-
-    def draw(rng: np.random.Generator, size: int) -> Numbers:
-        drawn = np.empty((size, n_cells), dtype=np.int64)
-        for start in range(0, size, together):
-            here = drawn[start : start + together]
-            # One call for many numbers: a call costs as much as thousands of them.
-            items = rng.integers(0, total, (len(here), total), dtype=np.int32)
-            for row, own in zip(here, items, strict=True):
-                places = own if alone else cell.take(own, mode="clip")
-                row[:] = np.bincount(places, minlength=n_cells)
-        return drawn
-
-    return draw
-
-
-def _by_poisson(multiplicity: Numbers) -> Draw:
-    total, n_cells = int(multiplicity.sum()), len(multiplicity)
-    cell = np.repeat(np.arange(n_cells, dtype=np.int32), multiplicity)
-    rate = multiplicity * (1 - MARGIN / np.sqrt(total))
-
-    def draw(rng: np.random.Generator, size: int) -> Numbers:
-        drawn = np.empty((size, n_cells), dtype=np.int64)
-        for row in drawn:
-            row[:] = rng.poisson(rate)
-            while (lacking := total - int(row.sum())) < 0:  # once in tens of thousands of draws
-                row[:] = rng.poisson(rate)
-            row += np.bincount(cell[rng.integers(0, total, lacking)], minlength=n_cells)
-        return drawn
-
-    return draw
-
-
-def coins(rng: np.random.Generator, multiplicity: Numbers, size: int) -> Numbers:
-    """Heads (size, cells) among `multiplicity` fair coins per cell.
-
-    Up to 64 coins are the bits of one random word.
-
-    >>> heads = coins(np.random.default_rng(0), np.array([0, 1, 64, 1000]), 2000)
-    >>> int(heads[:, 0].max()), bool(abs(heads[:, 2].mean() - 32) < 0.5)
-    (0, True)
-    """
-    few = multiplicity <= WORD
-    heads = np.empty((size, len(multiplicity)), dtype=np.int64)
-    # Ones among the first bits of random words that are no wider than needed.
-    most = int(multiplicity[few].max(initial=0))
-    kind = np.dtype(np.uint8 if most <= 8 else np.uint64)
-    words = rng.integers(0, 256**kind.itemsize, size=(size, int(few.sum())), dtype=kind)
-    mask = np.array([(1 << n) - 1 for n in range(most + 1)], dtype=kind)
-    heads[:, few] = np.bitwise_count(words & mask[multiplicity[few]])
-    if not few.all():
-        heads[:, ~few] = rng.binomial(multiplicity[~few], 0.5, size=(size, int((~few).sum())))
-    return heads

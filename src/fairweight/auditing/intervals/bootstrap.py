@@ -1,8 +1,14 @@
-"""Limits and p-values from replicates: bootstrap draws and draws of a null."""
+"""Replicates of counted items, drawn; limits and p-values from them.
+
+Draws are exact, and as cheap as their number allows: the bootstrap draws items again, the null
+exchanges them.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import cached_property
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -10,6 +16,17 @@ from scipy.special import ndtri
 
 from fairweight.base.types import Floats, Limits
 
+Numbers: TypeAlias = NDArray[np.int64]
+Draw: TypeAlias = Callable[[np.random.Generator, int], Numbers]
+
+SPARSE = 16  # below this many items per cell, drawing items costs less than drawing cells
+FEW_CELLS = 2_000  # up to here a multinomial is cheap enough
+MARGIN = 4.0  # standard deviations by which the Poisson total stays below the total
+MOST_ITEMS = 100_000_000  # items whose cells are kept in a list
+ITEMS_AT_ONCE = 500_000  # of tables that are not large several draws are made in one call
+WORD = 64
+TABLED = 128  # the largest rate whose Poisson numbers are looked up
+COLUMNS = 256  # numbers in a table: a byte; 11 standard deviations above the largest rate
 # Fewer replicates than this beyond a limit and the percentile itself is noise.
 _RESOLVED = 5
 # Draws whose squares are made at a time: copies of them stay small.
@@ -258,3 +275,139 @@ def inflated_limits(
     _, reach = null.percentile(alpha)
     low = np.minimum(low, np.sqrt(np.maximum(estimate**2 - reach**2, 0.0)))
     return low, np.maximum(high, estimate + reach_up * replicates.deviation(less=0))
+
+
+def resampler(multiplicity: Numbers) -> Draw:
+    """A function (generator, size) → bootstrap draws (size, cells) with replacement.
+
+    Every draw takes as many items as there are. A multinomial over cells is the bootstrap over
+    items; it is made in the cheapest of three ways, all exact: item by item where cells hold few;
+    as it stands where cells are few; and else as independent Poisson numbers, whose law given
+    their total is multinomial, with the items that are lacking drawn one by one.
+
+    >>> draw = resampler(np.array([3, 0, 7]))
+    >>> drawn = draw(np.random.default_rng(0), 4)
+    >>> drawn.sum(axis=1).tolist(), drawn[:, 1].tolist()
+    ([10, 10, 10, 10], [0, 0, 0, 0])
+    """
+    total, n_cells = int(multiplicity.sum()), len(multiplicity)
+    if total < SPARSE * n_cells:
+        return _by_items(multiplicity)
+    if n_cells > FEW_CELLS and total <= MOST_ITEMS:
+        return _by_poisson(multiplicity)
+    shares = multiplicity / total
+    return lambda rng, size: rng.multinomial(total, shares, size=size)
+
+
+def _by_items(multiplicity: Numbers) -> Draw:
+    total, n_cells = int(multiplicity.sum()), len(multiplicity)
+    cell = np.repeat(np.arange(n_cells), multiplicity)
+    alone = total == n_cells and bool((multiplicity == 1).all())
+    together = max(1, ITEMS_AT_ONCE // max(total, 1))
+
+    def draw(rng: np.random.Generator, size: int) -> Numbers:
+        drawn = np.empty((size, n_cells), dtype=np.int64)
+        for start in range(0, size, together):
+            here = drawn[start : start + together]
+            # One call for many numbers: a call costs as much as thousands of them.
+            items = rng.integers(0, total, (len(here), total), dtype=np.int32)
+            for row, own in zip(here, items, strict=True):
+                places = own if alone else cell.take(own, mode="clip")
+                row[:] = np.bincount(places, minlength=n_cells)
+        return drawn
+
+    return draw
+
+
+def _by_poisson(multiplicity: Numbers) -> Draw:
+    total, n_cells = int(multiplicity.sum()), len(multiplicity)
+    cell = np.repeat(np.arange(n_cells, dtype=np.int32), multiplicity)
+    below = 1 - MARGIN / np.sqrt(total)
+    large = np.flatnonzero(multiplicity > TABLED)
+    rate = multiplicity[large] * below
+    keep, other = (t.ravel() for t in walker(poisson_laws(np.arange(TABLED + 1) * below)))
+    table = np.where(multiplicity > TABLED, 0, multiplicity) * COLUMNS
+
+    def poisson(rng: np.random.Generator) -> Numbers:
+        word = rng.integers(0, 2**64, n_cells, dtype=np.uint64)
+        column = word.astype(np.uint8)  # its last byte; the others decide who has the column
+        at = table + column
+        number = np.where(word < keep.take(at), column, other.take(at)).astype(np.int64)
+        number[large] = rng.poisson(rate)
+        return number
+
+    def draw(rng: np.random.Generator, size: int) -> Numbers:
+        drawn = np.empty((size, n_cells), dtype=np.int64)
+        for row in drawn:
+            row[:] = poisson(rng)
+            while (lacking := total - int(row.sum())) < 0:  # once in tens of thousands of draws
+                row[:] = poisson(rng)
+            row += np.bincount(
+                cell[rng.integers(0, total, lacking, dtype=np.int32)], minlength=n_cells
+            )
+        return drawn
+
+    return draw
+
+
+def poisson_laws(rates: Floats) -> Floats:
+    """P(0), P(1), ... of Poisson numbers, (rates, `COLUMNS`).
+
+    >>> poisson_laws(np.array([0.0, 2.0]))[:, :3].round(4).tolist()
+    [[1.0, 0.0, 0.0], [0.1353, 0.2707, 0.2707]]
+    """
+    number = np.arange(COLUMNS)
+    log_factorial = np.cumsum(np.log(np.maximum(number, 1)))
+    known = np.maximum(rates, np.finfo(float).tiny)[:, None]
+    law: Floats = np.exp(number * np.log(known) - known - log_factorial)
+    law /= law.sum(axis=1, keepdims=True)
+    return law
+
+
+def walker(laws: Floats) -> tuple[NDArray[np.uint64], NDArray[np.uint8]]:
+    """Tables that turn one random word into a number of a law (the alias method).
+
+    All `COLUMNS` columns are as wide as each other. Column k gives k to words below its bound, and
+    another number to the others; the last byte of a word says which column it falls into.
+
+    References
+    ----------
+    Walker, A. J. (1977). "An efficient method for generating discrete random variables with
+    general distributions." ACM Transactions on Mathematical Software 3, 253-256.
+    """
+    left = laws * COLUMNS  # what is still to be placed of every number, in widths of a column
+    keep = np.ones_like(left)
+    other = np.tile(np.arange(COLUMNS, dtype=np.uint8), (len(laws), 1))
+    placed = np.zeros(left.shape, dtype=bool)
+    law = np.arange(len(laws))
+    for _ in range(COLUMNS - 1):  # the least fills its column up with the most
+        least = np.where(placed, np.inf, left).argmin(axis=1)
+        most = np.where(placed, -np.inf, left).argmax(axis=1)
+        keep[law, least], other[law, least] = left[law, least], most
+        left[law, most] -= 1 - left[law, least]
+        placed[law, least] = True
+    # 53 bits, above the byte of the column; a whole column has no other number to give.
+    bound = np.clip(np.round(keep * 2.0**53), 0, 2.0**53 - 1).astype(np.uint64) << np.uint64(11)
+    return bound, other
+
+
+def coins(rng: np.random.Generator, multiplicity: Numbers, size: int) -> Numbers:
+    """Heads (size, cells) among `multiplicity` fair coins per cell.
+
+    Up to 64 coins are the bits of one random word.
+
+    >>> heads = coins(np.random.default_rng(0), np.array([0, 1, 64, 1000]), 2000)
+    >>> int(heads[:, 0].max()), bool(abs(heads[:, 2].mean() - 32) < 0.5)
+    (0, True)
+    """
+    few = multiplicity <= WORD
+    heads = np.empty((size, len(multiplicity)), dtype=np.int64)
+    # Ones among the first bits of random words that are no wider than needed.
+    most = int(multiplicity[few].max(initial=0))
+    kind = np.dtype(np.uint8 if most <= 8 else np.uint64)
+    words = rng.integers(0, 256**kind.itemsize, size=(size, int(few.sum())), dtype=kind)
+    mask = np.array([(1 << n) - 1 for n in range(most + 1)], dtype=kind)
+    heads[:, few] = np.bitwise_count(words & mask[multiplicity[few]])
+    if not few.all():
+        heads[:, ~few] = rng.binomial(multiplicity[~few], 0.5, size=(size, int((~few).sum())))
+    return heads

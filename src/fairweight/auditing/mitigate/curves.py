@@ -15,9 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from fairweight.auditing.counts.counts import Counts, resampler
+from fairweight.auditing.counts.counts import Counts
 from fairweight.auditing.counts.cube import GroupColumn
-from fairweight.auditing.intervals.bootstrap import Replicates
+from fairweight.auditing.intervals.bootstrap import Replicates, resampler
 from fairweight.auditing.metrics.amplification import (
     Sides,
     bias_amplification,

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from scipy import stats
 
-from fairweight.auditing.counts import counts
-from fairweight.auditing.counts.counts import coins, resampler
+from fairweight.auditing.intervals import bootstrap
+from fairweight.auditing.intervals.bootstrap import coins, poisson_laws, resampler, walker
 
 
 def multiplicities(way: str) -> np.ndarray:
@@ -15,10 +16,12 @@ def multiplicities(way: str) -> np.ndarray:
         return rng.integers(0, 4, 300)
     if way == "multinomial":
         return rng.integers(0, 200, 60)
-    return rng.integers(0, 60, counts.FEW_CELLS + 500)
+    if way == "large rates":
+        return rng.integers(0, 3 * bootstrap.TABLED, bootstrap.FEW_CELLS + 500)
+    return rng.integers(0, 60, bootstrap.FEW_CELLS + 500)
 
 
-@pytest.mark.parametrize("way", ["items", "multinomial", "poisson"])
+@pytest.mark.parametrize("way", ["items", "multinomial", "poisson", "large rates"])
 def test_every_way_draws_the_bootstrap(way: str) -> None:
     """Totals are exact; means n_i, variances n_i (1 − n_i / N), covariances −n_i n_j / N."""
     multiplicity = multiplicities(way)
@@ -43,6 +46,37 @@ def test_every_way_draws_the_bootstrap(way: str) -> None:
 def test_the_ways_are_chosen_by_cost() -> None:
     names = {way: resampler(multiplicities(way)).__qualname__ for way in ("items", "poisson")}
     assert names == {"items": "_by_items.<locals>.draw", "poisson": "_by_poisson.<locals>.draw"}
+
+
+def test_tables_of_poisson_numbers_hold_their_law() -> None:
+    """What the columns give, summed, is the law, for every rate that is looked up."""
+    rates = np.linspace(0, bootstrap.TABLED, 300)
+    bound, other = walker(poisson_laws(rates))
+    own = bound / 2.0**64
+    law = own / bootstrap.COLUMNS
+    row = np.arange(len(rates))[:, None]
+    np.add.at(law, (row, other), (1 - own) / bootstrap.COLUMNS)
+    expected = stats.poisson.pmf(np.arange(bootstrap.COLUMNS), rates[:, None])
+    assert np.abs(law - expected).max() < 1e-14
+    assert (
+        stats.poisson.sf(bootstrap.COLUMNS - 1, bootstrap.TABLED) < 1e-20
+    )  # what a table leaves out
+
+
+def test_drawn_numbers_hold_their_law() -> None:
+    """Chi-square of the numbers of single cells: binomial, n_i of N."""
+    multiplicity = multiplicities("large rates")
+    total, size = int(multiplicity.sum()), 4_000
+    drawn = resampler(multiplicity)(np.random.default_rng(3), size)
+    cells = np.flatnonzero(multiplicity > 0)[::100]
+    p = []
+    for cell in cells:
+        law = stats.binom(total, multiplicity[cell] / total)
+        edges = np.unique(law.ppf(np.linspace(0, 1, 12)[1:-1]))
+        expected = np.diff([0.0, *law.cdf(edges), 1.0]) * size
+        found = np.bincount(np.searchsorted(edges, drawn[:, cell]), minlength=len(expected))
+        p.append(stats.chisquare(found, expected).pvalue)
+    assert stats.kstest(p, "uniform").pvalue > 1e-3
 
 
 @pytest.mark.parametrize("n", [0, 1, 2, 5, 63, 64, 65, 700])

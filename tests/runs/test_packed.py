@@ -211,6 +211,37 @@ def test_the_prediction_stays_first_where_two_classes_round_alike() -> None:
     assert found[1].tolist() == pytest.approx([0.2, 0.4, 0.4], abs=1e-5)
 
 
+def test_predictions_of_a_model_that_is_trained_again_are_not_restored(
+    made: tuple[StudyPlan, Store], tmp_path: Path
+) -> None:
+    """One prediction of member 1 is lost, so that it is made again: all of it, and nothing of 0."""
+    study, store = made
+    pack(study, store, tmp_path / "packed")
+    (tmp_path / "packed" / "packed-digits-1-validation.parquet").unlink()
+    part = Store(tmp_path / "part")
+    assert restore(study, part, tmp_path / "packed", None) == 6  # 3 variants, 2 parts
+    left = needed(study.stages.values(), part.done())
+    assert {one.member for one in left if one.kind != "audit"} == {1}
+    assert [one.kind for one in left].count("predict") == 6
+    assert [one.kind for one in left].count("train") == 1
+    assert [one.kind for one in left].count("similarity") == 1  # of the pruned copy
+
+
+def test_a_copy_of_a_model_that_only_predicted_is_refused(
+    made: tuple[StudyPlan, Store], tmp_path: Path
+) -> None:
+    study, store = made
+    pack(study, store, tmp_path / "packed")
+    again = Store(tmp_path / "again")
+    restore(study, again, tmp_path / "packed", None)
+    packed.check_same_models(study, again, study.stages)  # only the audit is left to do
+    copies = [{"method": "global-magnitude", "fields": {"sparsity": 0.5}, "name": "half"}]
+    other = planned(copies=copies, audit=True, ask_validation=True, n_boot=20)
+    with pytest.raises(InputError, match=r"predictions of 'digits: dense, seed 0'.*--store"):
+        packed.check_same_models(other, again, other.stages)
+    packed.check_same_models(other, store, other.stages)  # where the model itself is there
+
+
 def test_needed_leaves_out_models_that_nothing_reads_any_more() -> None:
     def stage(key: str, *inputs: str) -> Stage:
         return Stage(key, "made", "none:none", {}, inputs, key)

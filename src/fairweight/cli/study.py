@@ -196,16 +196,23 @@ def run(
     place.register(plan.study.name, list(plan.stages))
     if packed is not None and not dry_run:
         with bar() as progress:
-            restored = packs.restore(plan, place, Path(packed), folder, progress=progress)
+            restored = packs.restore(
+                plan, place, Path(packed), folder, only=chosen, progress=progress
+            )
         if restored:
             console.print(f"Predictions of {restored} models were read from '{packed}'.")
+    if not dry_run:
+        packs.check_same_models(plan, place, chosen)
     processes = workers or cores()
     done = place.done() & chosen.keys()
+    ahead = chosen.keys() - done
+    if packed is not None:  # models of which nothing else is asked are not made
+        ahead = {stage.key for stage in packs.needed(chosen.values(), done)}
     with bar() as progress:
         each = costs(
             plan, folder, cache=place.root / "costs", measure=not dry_run, progress=progress
         )
-    total = sum((each[key] for key in chosen if key not in done), Cost(0.0, 0.0))
+    total = sum((each[key] for key in chosen if key in ahead), Cost(0.0, 0.0))
     console.print(
         f"{plan.study.name}: {len(models)} models, {len(chosen)} stages, "
         f"{len(done)} of them done; about {time_text(total.seconds)} of one core are left "

@@ -203,6 +203,7 @@ def restore(
     folder: Path,
     root: Path | None,
     *,
+    only: Mapping[str, Stage] | None = None,
     progress: Callable[[str, int, int], None] = lambda what, done, total: None,
 ) -> int:
     """Fill a store with the predictions of a folder's files, as far as the plan asks for them.
@@ -213,28 +214,32 @@ def restore(
     ----------
     root
         The folder with data sets.
+    only
+        The stages that will run, by default all of the plan.
     progress
         Called with what is done, how many models are done, and of how many.
     """
     done = store.done()
-    planned = {
-        key: model
-        for model in plan.models
-        for key in (model.asked_by, model.validated_by)
-        if key is not None and key not in done
-    }
+    stages = plan.stages if only is None else only
+    planned = {key: one for key, one in _asked(plan) if key in stages and key not in done}
     if not planned or not folder.is_dir():
         return 0
-    files = list(_files(folder, only=planned.keys() | (plan.stages.keys() - done)))
+    files = list(_files(folder, only=stages.keys() - done))
+    held = {one["key"] for about, _ in files for one in about["models"]} & planned.keys()
+    held |= {key for about, _ in files for key in about["distances"]} & (stages.keys() - done)
+    # A distance between two dense models describes how far such models lie apart, whichever they
+    # are; if one had to be trained again for it, all members would be, one after the other.
+    apart = held & {one.compared_by for one in plan.models if one.parent is None}
+    wanted = apart | of_these_models(stages, done | apart, held - apart)
     total = sum(len(about["models"]) for about, _ in files)
     restored = passed = 0
     for about, table in files:
         for key, row in about["distances"].items():
-            if key in plan.stages and key not in done:
+            if key in wanted:
                 store.write(plan.stages[key], partial(_put, SIMILARITY, json.dumps(row)))
         for one in _unpacked(about, table):
             passed += 1
-            if one.key in planned:
+            if one.key in wanted:
                 data = plan.experiments[planned[one.key].experiment].data
                 _restore(plan.stages[one.key], one, data, store, root)
                 restored += 1
@@ -254,6 +259,57 @@ def needed(stages: Iterable[Stage], done: set[str]) -> list[Stage]:
             wanted.add(key)
             ahead.extend(known[key].inputs)
     return [stage for stage in known.values() if stage.key in wanted]
+
+
+def of_these_models(stages: Mapping[str, Stage], done: set[str], held: set[str]) -> set[str]:
+    """Those of the packed stages `held` that are about models which are not made again.
+
+    A model that is trained again, for a copy that is new, need not be the one that predicted
+    before: on another machine it differs in the last bits at first, and then in some predictions.
+    So whatever is of it or was made from it is predicted again too.
+    """
+    wanted = set(held)
+    while True:
+        made = done | {stage.key for stage in needed(stages.values(), done | wanted)}
+        again = {key for key in wanted if not made.isdisjoint(_made_from(stages, key))}
+        if not again:
+            return wanted
+        wanted -= again
+
+
+def check_same_models(plan: StudyPlan, store: Store, stages: Mapping[str, Stage]) -> None:
+    """Refuse to make copies of a model that is trained again, if its old predictions are there."""
+    done = store.done()
+    left = [stage.key for stage in needed(stages.values(), done)]
+    for key, model in _asked(plan):
+        if key in done and model.made_by in left:
+            new = next(one for one in left if model.made_by in _made_from(stages, one))
+            raise InputError(
+                f"The store has the predictions of '{stages[model.made_by].label}', but not "
+                "the model: they were read from packed files. "
+                f"'{stages[new].label}' would be made from a new training of it, which need "
+                "not predict the same. Give this study a store of its own (--store)."
+            )
+
+
+def _asked(plan: StudyPlan) -> Iterator[tuple[str, PlannedModel]]:
+    """Every stage that predicts, with its model."""
+    for model in plan.models:
+        for key in (model.asked_by, model.validated_by):
+            if key is not None:
+                yield key, model
+
+
+def _made_from(stages: Mapping[str, Stage], key: str) -> set[str]:
+    """What a stage was made from: its inputs, their inputs, and so on."""
+    found: set[str] = set()
+    ahead = list(stages[key].inputs)
+    while ahead:
+        key = ahead.pop()
+        if key not in found:
+            found.add(key)
+            ahead.extend(stages[key].inputs)
+    return found
 
 
 def _restore(stage: Stage, one: Packed, data: Data, store: Store, root: Path | None) -> None:

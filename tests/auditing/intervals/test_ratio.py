@@ -15,7 +15,6 @@ from fairweight.auditing.intervals.ratio import (
     RatioSums,
     UsualChange,
     min_detectable_change,
-    shared_clusters,
 )
 from fairweight.base.types import Floats
 
@@ -178,15 +177,6 @@ def test_an_excess_is_mover_on_both_sides() -> None:
     assert high == pytest.approx(
         value + np.hypot(gh - group.rows.shift, others.rows.shift - ol), rel=1e-12
     )
-
-
-def test_clusters_on_both_sides_narrow_or_widen_an_excess() -> None:
-    """What falls on both sides alike cancels: √(0 / 4); on opposite sides it doubles: √(8 / 4)."""
-    one = np.array([[1.0, -1.0]])
-    assert shared_clusters(one, one).tolist() == [0]
-    assert shared_clusters(one, -one).tolist() == pytest.approx([2**0.5])
-    assert shared_clusters(one, [[0.0, 0.0]]).tolist() == [1]
-    assert shared_clusters([[0.0]], [[0.0]]).tolist() == [1]
 
 
 def test_detectable_change_solves_its_equation() -> None:

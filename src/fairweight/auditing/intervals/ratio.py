@@ -387,7 +387,7 @@ class RatioExcess:
     ----------
     factor
         Where groups vary inside clusters: how much the two sides' common clusters narrow (or
-        widen) the half-widths, by `shared_clusters`.
+        widen) the half-widths, √(Σ (U_g − U_o)² / (Σ U_g² + Σ U_o²)) of what each adds.
     """
 
     group: RatioShift
@@ -440,21 +440,6 @@ def largest_quantile(excluded: Callable[[Floats], NDArray[np.bool_]], value: Flo
         out = excluded(middle)
         low, high = np.where(out, middle, low), np.where(out, high, middle)
     return np.where(np.isnan(value), np.nan, low)
-
-
-def shared_clusters(group: ArrayLike, others: ArrayLike) -> Floats:
-    """√(Σ (U_g − U_o)² / (Σ U_g² + Σ U_o²)) of what clusters contribute to either side.
-
-    Parameters
-    ----------
-    group, others
-        (rows, clusters): a cluster's sum of e / n on either side.
-    """
-    one, other = np.asarray(group, dtype=np.float64), np.asarray(others, dtype=np.float64)
-    with np.errstate(invalid="ignore", divide="ignore"):
-        ratio = ((one - other) ** 2).sum(-1) / ((one**2).sum(-1) + (other**2).sum(-1))
-    found: Floats = np.sqrt(np.where(np.isfinite(ratio), ratio, 1.0))
-    return found
 
 
 def min_detectable_change(

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeAlias, get_args, get_type_
 import typer
 
 from fairweight.base.fields import Option, options_of
+from fairweight.base.memory import keep_freed_blocks
 from fairweight.base.trust import trusting
 from fairweight.errors import InputError
 from fairweight.specs.audit import AuditOptions
@@ -347,11 +348,12 @@ def require(*packages: str, remedy: str) -> None:
 
 
 def require_lab(threads: int | None = None) -> None:
-    """Refuse a command of the lab where torch is missing; give torch its number of threads."""
+    """Refuse a command of the lab where torch is missing; give torch its threads and memory."""
     require(
         "torch",
         remedy="This command needs the lab, which is not installed: pip install 'fairweight[lab]'",
     )
+    keep_freed_blocks()
     if threads is not None:
         if threads < 1:
             raise InputError(f"--threads {threads} cannot be used; give at least 1.")

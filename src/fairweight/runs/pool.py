@@ -15,6 +15,7 @@ from pathlib import Path
 from queue import SimpleQueue
 from tempfile import TemporaryDirectory
 
+from fairweight.base.memory import keep_freed_blocks
 from fairweight.errors import FairweightError
 from fairweight.runs.executor import NEWS_EVERY, Ending, Job, Result, Tell, attempt, throttled
 from fairweight.runs.stage import Stage
@@ -165,6 +166,7 @@ def how_it_ended(code: int) -> str:
 
 def main(descriptor: int) -> None:
     """A process of the pool: do the stages that are sent, until the connection closes."""
+    keep_freed_blocks()
     connection = Connection(descriptor)
     job: Job = connection.recv()
     stages: SimpleQueue[Stage] = SimpleQueue()

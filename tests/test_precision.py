@@ -158,7 +158,7 @@ def test_the_planted_layer_returns_to_float_and_the_gate_passes(
     assert card is not None
     assert list(card.compression["float_units"]) == ["layer3"]
     said = list(mixed_sentences(made.audit.explanations["mixed_precision"]))
-    assert said[0].startswith("In float layer3 stay")
+    assert said[0].startswith("Left in float: layer3 (")
     assert len(said) == 4
 
 
@@ -167,6 +167,13 @@ def test_a_size_limit_ends_the_search(world: Planted, tmp_path: Path) -> None:
     assert made.float_units == ()
     assert "larger than 1 bytes" in made.reason
     assert not made.verdict.passed
+
+
+def test_groups_too_small_to_choose_by_are_refused(world: Planted, tmp_path: Path) -> None:
+    overall = {"schema": 1, "rule": [{"metric": "accuracy", "by": "overall", "margin": 0.05}]}
+    with pytest.raises(InputError, match="No group has 1,900 of the 2,000 validation examples"):
+        mixed(world, tmp_path / "m.onnx", overall, options=replace(FEW, min_group=1900))
+    assert not (tmp_path / "m.onnx").exists()
 
 
 def test_rows_on_which_no_model_could_pass(world: Planted, tmp_path: Path) -> None:

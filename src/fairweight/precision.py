@@ -319,6 +319,11 @@ def mixed_precision(
         )
         masks = masks_of(first.result, group_texts(parts[0]), class_texts(parts[0])[labels])
         masks = {name: mask for name, mask in masks.items() if mask.sum() >= chosen.min_group}
+        if not masks:
+            raise InputError(
+                f"No group has {chosen.min_group:,} of the {len(labels):,} validation examples, so "
+                "no unit can be chosen by group; name larger groups, or give more examples."
+            )
         lost = choosing.right(()).astype(float) - choosing.right(every)
         worst = max(masks, key=lambda name: float(lost[masks[name]].mean()))
         back: dict[str, NDArray[Any]] = {}

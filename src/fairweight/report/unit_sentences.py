@@ -81,10 +81,11 @@ def mixed_sentences(table: pd.DataFrame | None) -> Iterator[str]:
         return
     rows = {str(row["variant"]): row for row in records(table)}
     mixed, full = rows["mixed"], rows["full"]
-    kept = "no unit stays" if not mixed["n_float"] else f"{shown(mixed['float_units'], 200)} stay"
+    kept = f"Left in float: {shown(mixed['float_units'], 200)}"
+    sizes = tuple(f"{count(row['size_bytes'])} bytes" for row in (mixed, full))
     yield (
-        f"In float {kept} (size {count(mixed['size_bytes'])} bytes; everything compressed: "
-        f"{count(full['size_bytes'])}). On rows that decided nothing, {_who(mixed)} changes by "
+        f"{kept if mixed['n_float'] else 'Nothing is left in float'} ({sizes[0]}; everything "
+        f"compressed: {sizes[1]}). On rows that decided nothing, {_who(mixed)} changes by "
         f"{_with_limits(mixed, 'shift')} points; with everything compressed by "
         f"{_with_limits(full, 'shift')}."
     )

@@ -65,3 +65,14 @@ def test_mixed_precision_on_too_few_rows_writes_nothing(run: Run, folder: Path) 
     assert not list(Path().glob("*.onnx"))
     assert "cannot be used with --policy" in run(*words, "--epochs", "2").refused()
     assert "need --policy" in run("compress", "dense-0", *BITS, "--groups", "ink").refused()
+
+
+@pytest.mark.parametrize(
+    "words", [("--unit", "block"), ("--groups", "ink"), ("--max-size", "9000")]
+)
+def test_options_of_mixed_precision_need_a_policy(
+    run: Run, folder: Path, words: tuple[str, ...]
+) -> None:
+    model("dense-0", 0, classes=tuple("0123456789"))
+    said = run("compress", "dense-0", *BITS, *words).refused()
+    assert "--groups, --unit and --max-size need --policy FILE" in said

@@ -222,8 +222,8 @@ def compress(
             out=out,
             overwrite=overwrite,
         )
-    if groups is not None or max_size is not None:
-        raise InputError("--groups and --max-size need --policy FILE: they choose by it.")
+    if groups is not None or max_size is not None or unit != "layer":
+        raise InputError("--groups, --unit and --max-size need --policy FILE: they choose by it.")
     if is_model_file(model):
         _refuse(
             trained,

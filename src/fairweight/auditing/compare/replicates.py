@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 MOST_VALUES = 60_000_000  # replicates × rows kept in memory
 FEWEST_REPLICATES = 200
 BLOCK_VALUES = 500_000  # numbers per array that a thread works on: few calls, still in cache
+FEW_VALUES = 4 * BLOCK_VALUES  # up to here a second thread adds work and saves no time
 ARRAYS = 24  # of the width of a draw that evaluating it holds at a time
 MOST_PAIRED = 64  # members that unequal sides are repeated to, so that each has a partner
 
@@ -350,10 +351,9 @@ def in_batches(
     """
     sizes = [min(BATCH, n_draws - start) for start in range(0, n_draws, BATCH)]
     seeds = rng.bit_generator.seed_seq.spawn(len(sizes))  # type: ignore[attr-defined]
-    workers = os.cpu_count() or 1
-    # Large blocks, because small ones spend their time in calls; yet work for every thread, where
-    # there is work enough for more than one.
-    share = -(-len(sizes) // (2 * workers)) if n_draws * width > BLOCK_VALUES else len(sizes)
+    workers = 1 if n_draws * width <= FEW_VALUES else os.cpu_count() or 1
+    # Large blocks, because small ones spend their time in calls; yet work for every thread.
+    share = -(-len(sizes) // (2 * workers)) if workers > 1 else len(sizes)
     together = max(1, min(BLOCK_VALUES // max(width * BATCH, 1), share))
     held = budget()
     if held is not None:  # batches in memory at a time, all threads together
@@ -368,12 +368,14 @@ def in_batches(
 
     reuse_freed_blocks()
     jobs = range(0, len(sizes), together)
-    if len(jobs) == 1:
-        run(0)
-        return
-    with ThreadPoolExecutor(max_workers=min(len(jobs), workers)) as pool:
-        list(pool.map(run, jobs))
-    give_back()
+    if workers == 1:
+        for first in jobs:
+            run(first)
+    else:
+        with ThreadPoolExecutor(max_workers=min(len(jobs), workers)) as pool:
+            list(pool.map(run, jobs))
+    if len(jobs) > 1:
+        give_back()
 
 
 def _draw(

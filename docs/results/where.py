@@ -415,12 +415,9 @@ def peer(store: Path, data: Path) -> None:
 
 def remedies(store: Path, data: Path) -> None:
     """Other calibrations, ranges and finetunings of int8, judged in the group that it costs."""
-    from statistics import NormalDist
-
     import pandas as pd
 
     import fairweight as fw
-    from fairweight.auditing.intervals.proportion import tango_at
     from fairweight.lab.artifacts import load
     from fairweight.lab.partition import prepare
     from fairweight.specs.data import Data
@@ -443,33 +440,39 @@ def remedies(store: Path, data: Path) -> None:
     table = fw.lab.predict(
         {"dense": model, **models}, prepared.part("test"), out=folder / "predictions.parquet"
     )
-    frame = pd.read_parquet(table)
+    remember([asked["network"], "remedies"], compared(pd.read_parquet(table), asked))
+
+
+def compared(frame: Any, asked: Mapping[str, Any]) -> dict[str, Any]:
+    """Every remedy beside the dense model and int8-static, in the group and in everybody else."""
+    from statistics import NormalDist
+
+    from fairweight.auditing.intervals.proportion import tango_at
+
     column, _, level = asked["group"].partition("=")
-    own = frame[frame[column].astype(str) == level]
-    right = {
-        name: (part.sort_values("example_id")["prediction"].astype(str)
-               == part.sort_values("example_id")["label"].astype(str)).to_numpy()
-        for name, part in own.groupby("variant")
-    }  # fmt: skip
-    overall = (
-        (frame["prediction"].astype(str) == frame["label"].astype(str))
-        .groupby(frame["variant"])
-        .mean()
-    )
+    frame = frame.sort_values("example_id")
+    right = frame["prediction"].astype(str) == frame["label"].astype(str)
+    inside = frame[column].astype(str) == level
+    rights = {
+        name: {own: right[part][inside[part] == own].to_numpy() for own in (True, False)}
+        for name, part in frame.groupby("variant").groups.items()
+    }
+    overall = right.groupby(frame["variant"]).mean()
     judged = [one["name"] for one in asked["variant"][1:] if not one.get("scale")]
     z = NormalDist().inv_cdf(1 - 0.025 / len(judged))
 
-    def paired(old: str, new: str) -> dict[str, float]:
-        lost = float((right[old] & ~right[new]).sum())
-        gained = float((right[new] & ~right[old]).sum())
-        n = float(len(right[old]))
+    def paired(old: str, new: str, own: bool = True) -> dict[str, float]:
+        before, after = rights[old][own], rights[new][own]
+        lost, gained = float((before & ~after).sum()), float((after & ~before).sum())
+        n = float(len(before))
         low, high = tango_at(np.array([n]), np.array([lost]), np.array([gained]), z)
         return {"value": (gained - lost) / n, "low": float(low[0]), "high": float(high[0])}
 
     rows = {}
     for one in asked["variant"]:
         name = one["name"]
-        rows[name] = {"accuracy": float(overall[name]), "shift": paired("dense", name)}
+        rows[name] = {"accuracy": float(overall[name]), "shift": paired("dense", name),
+                      "others": paired("dense", name, own=False)}  # fmt: skip
         if name != "int8-static":
             beside = rows[name]["beside"] = paired("int8-static", name)
             if name in judged:
@@ -479,10 +482,8 @@ def remedies(store: Path, data: Path) -> None:
                 )  # fmt: skip
         if one.get("trains") and name != "control":
             rows[name]["beside_control"] = paired("control", name)
-    remember([asked["network"], "remedies"], {
-        "rows": rows, "n": len(right["dense"]), "judged": len(judged), "z": z,
-        "dense": float(overall["dense"]),
-    })  # fmt: skip
+    return {"rows": rows, "n": int(inside[frame["variant"] == "dense"].sum()),
+            "judged": len(judged), "z": z, "dense": float(overall["dense"])}  # fmt: skip
 
 
 # What is said of it.
@@ -511,6 +512,7 @@ def page() -> str:
         "(`docs/results/where.toml`). `docs/results/where.py` runs it, goes on where it stopped, "
         "and writes this page from the numbers that it measured (`docs/results/where.json`).",
         "",
+        *in_short(asked, held),
     ]
     for network in asked["network"]:
         own = held.get(network["name"], {})
@@ -524,6 +526,42 @@ def page() -> str:
             lines += remedies_section(asked["remedies"], own["remedies"])
     lines += not_run(asked, held)
     return "\n".join(lines) + "\n"
+
+
+def in_short(asked: Mapping[str, Any], held: Mapping[str, Any]) -> list[str]:
+    """The four answers of every run in one table, and what weaker compression did instead."""
+    runs = [
+        (network["name"], variant_of(method), held[network["name"]][variant_of(method)])
+        for network in asked["network"]
+        for method in network["methods"]
+        if variant_of(method) in held.get(network["name"], {})
+    ]
+    lines = [
+        "| network | compression | loses most | from few units? | other units for other groups? | "
+        "by group better than by average? | ranked by the error of tensors? |",
+        "|---|---|---|---|---|---|---|",
+    ]
+    better, judged = 0, 0
+    for network, called, found in runs:
+        worst, mixed = found["worst"], found.get("mixed", {})
+        shown = f"{worst['group']}, {points(worst['shift'])} points" if worst["shown"] else "nobody"
+        beats = mixed["beats_average"]["answer"] if "rows" in mixed else "not run"
+        error = found.get("tensor_error", {}).get("answer", "not run")
+        lines.append(
+            f"| {network} | {called} | {shown} | {found['concentrated']['answer']} | "
+            f"{found['groups_differ']['answer']} | {beats} | {error} |"
+        )
+        if worst["shown"] and "weaker" in mixed.get("rows", {}):
+            judged += 1
+            better += mixed["rows"]["weaker"]["shift"] > mixed["rows"]["mixed"]["shift"]
+    return [
+        *lines,
+        "",
+        f"In {better} of the {judged} runs in which a group is shown to lose, weaker compression "
+        "everywhere (for int8 simulated), at about the same size, kept more in the group that "
+        "units were chosen for than these units did.",
+        "",
+    ]
 
 
 def variant_of(method: Mapping[str, Any]) -> str:
@@ -712,20 +750,28 @@ def remedies_section(asked: Mapping[str, Any], found: Mapping[str, Any]) -> list
         f"much. Finetuning takes {asked['training']['epochs']} epochs; `control` trains as long "
         "and stays in float.",
         "",
-        f"| | accuracy of all | change in {group} | beside int8-static | loses less? |",
-        "|---|---|---|---|---|",
-        f"| as shipped | {points(found['dense'])} % | | | |",
+        f"| | accuracy of all | change in everybody else | change in {group} | "
+        "beside int8-static | loses less? |",
+        "|---|---|---|---|---|---|",
+        f"| as shipped | {points(found['dense'])} % | | | | |",
     ]
-    for name, row in found["rows"].items():
+    rows = {one["name"]: found["rows"][one["name"]] for one in asked["variant"]}
+    for name, row in rows.items():
         beside = row.get("beside")
         cells = [f"{points(one['value'])} {limits(one['low'], one['high'])}" if one else ""
-                 for one in (row["shift"], beside)]  # fmt: skip
+                 for one in (row["others"], row["shift"], beside)]  # fmt: skip
         lines.append(
-            f"| {name} | {points(row['accuracy'])} % | {cells[0]} | {cells[1]} | "
+            f"| {name} | {points(row['accuracy'])} % | {' | '.join(cells)} | "
             f"{row.get('answer', '')} |"
         )
-    lines.append("")
-    for name, row in found["rows"].items():
+    helps = [name for name, row in rows.items() if row.get("answer") == "yes"]
+    lines += ["", f"Shown to lose less than int8-static: {', '.join(helps) or 'none'}.", ""]
+    for name in helps:
+        others = rows[name]["others"]
+        if others["high"] < 0:
+            lines += [f"But {name} costs everybody else {points(-others['value'])} points "
+                      f"{limits(-others['high'], -others['low'])}.", ""]  # fmt: skip
+    for name, row in rows.items():
         if one := row.get("beside_control"):
             lines += [
                 f"Beside the control, {name} changes {group} by {points(one['value'])} points "
@@ -771,6 +817,13 @@ if __name__ == "__main__":
     if given.what != "page" and (given.store is None or given.data is None):
         parser.error(f"{given.what} needs STORE and DATA")
     begun = time.process_time()
+    if given.what != "page":
+        import torch
+
+        from fairweight.base.memory import keep_freed_blocks
+
+        torch.set_num_threads(1)  # threads that wait for a busy core take its time
+        keep_freed_blocks()
     if given.what == "run":
         run(given.store, given.data, given.only, given.budget)
     elif given.what == "tensors":

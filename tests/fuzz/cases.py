@@ -391,8 +391,9 @@ class Draft:
         place = self.rng.choice((self.out, f"{self.out}/audit.json"))
         if asked == ("gate",):
             self.words = [place]
-            self.texts["policy.toml"] = policy(self)
-            self.add("--policy", "policy.toml")
+            file = "policy.toml" if "policy.toml" not in self.texts else "another.toml"
+            self.texts[file] = policy(self)
+            self.add("--policy", file)
             for option in ("--json", "--junit", "--markdown", "--require", "--quiet"):
                 FILLERS[option.lstrip("-")](self, option)
             for option in ("--looks", "--log"):

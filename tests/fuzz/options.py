@@ -136,6 +136,8 @@ def _train(draft: Draft, option: str) -> None:
     draft.beside.append(Table("train.csv", columns, Style()))
     draft.add(option, "train.csv")
     names = {c.name.lower() for c in columns}
+    if columns[0].name != columns[0].name.strip():
+        draft.may_refuse("a label whose spaces CSV does not keep, while other formats do")
     if len(names) < len(columns) or {"count", "n", "label", "task"} & {*world.groups}:
         draft.may_refuse("names of the training table that clash")
 

@@ -157,15 +157,20 @@ def expected(meaning: Meaning, folder: Path) -> Expected:
     held = {id(table): read(table, folder) for table in _all_tables(meaning)}
     for table in meaning.tables:
         _require(held[id(table)][0], meaning.count)  # a count is true of the rows beside it
+    counted = 0
     for key, (names, rows) in held.items():
         if len({name.lower() for name in names}) < len(names):
             raise RefusedError("two columns have one name, or names that differ in case alone")
         if meaning.count is not None and meaning.count in names:
-            _counts([canonical(row.get(meaning.count)) for row in rows])
+            counted += sum(_counts([canonical(row.get(meaning.count)) for row in rows]))
             rows = [row for row in rows if canonical(row.get(meaning.count)) != "0"]
             held[key] = names, rows
+            if not rows and len(held) > 1 and meaning.layout != "files":
+                continue  # there are other parts
         if not rows:
             raise RefusedError("a table has no rows")
+    if meaning.count is not None and not counted:
+        raise RefusedError("all counts are zero")
     may_count = _refuse_counts(meaning, held)
     parts = _parts(meaning, held)
     variants = list(dict.fromkeys(variant for variant, _ in parts))
@@ -181,7 +186,10 @@ def expected(meaning: Meaning, folder: Path) -> Expected:
     frame = _aligned(meaning, held, {member: parts[member] for member in ordered})
     _check(meaning, frame, baseline, ordered)
     found = _computed(meaning, frame, baseline, variants, ordered)
+    weights = frame.groupby("id")["weight"].max()
     doubt = may_count
+    if meaning.weighted and (weights == 0).mean() ** len(weights) > 0.01:
+        doubt = "whole draws may weigh nothing"
     if meaning.groups is None and not meaning.force:
         for column in frame.columns:
             if column.startswith(GROUP) and any(_is_nan(value) for value in frame[column]):
@@ -384,10 +392,7 @@ def _numbers(values: Sequence[str | None]) -> list[float]:
 def _counts(values: Sequence[str | None]) -> list[int]:
     if any(v is None or not re.fullmatch(r"[0-9]{1,15}", v) for v in values):
         raise RefusedError("a count is no whole number of at least 0")
-    counts = [int(v or 0) for v in values]
-    if not sum(counts):
-        raise RefusedError("all counts are zero")
-    return counts
+    return [int(v or 0) for v in values]
 
 
 def _check(
@@ -533,8 +538,6 @@ def _rates(
             mean = {v: sum(rates[v] for rates in held) / len(held) for v in sides}
             chosen = frame[[value == level for value in division.values]]
             n = int(chosen["count"][~chosen["id"].duplicated()].sum())
-            if len(held) < len(tasks):
-                n = max(int(rates["count"]) for rates in held)
             yield division, None, level, {**mean, "count": n}
 
 

@@ -381,6 +381,16 @@ def test_two_columns_that_would_be_one(
         open_source(workspace, path)
 
 
+def test_a_name_of_two_lines_in_a_csv_of_windows(workspace: Workspace, tmp_path: Path) -> None:
+    """The quoted name has a line end of another kind than the lines."""
+    path = tmp_path / "a.csv"
+    path.write_bytes(b'id|"two\nlines"|b\r\n1|x|"y\nz"\r\n2|v|w\r\n')
+    source = open_source(workspace, path)
+    rows = workspace.connection.execute(f"FROM {source.view}").fetchall()
+    assert list(source.columns) == ["id", "two\nlines", "b"]
+    assert rows == [(1, "x", "y\nz"), (2, "v", "w")]
+
+
 def test_blanks_around_names_of_a_csv_are_no_part_of_them(
     tmp_path: Path, workspace: Workspace
 ) -> None:

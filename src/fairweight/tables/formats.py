@@ -12,7 +12,7 @@ import io
 import re
 import sqlite3
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote as url_quote
@@ -43,10 +43,12 @@ def read_delimited(
 
     table = workspace.name("source")
     delimiter = delimiter_of(_head(files[0]), first="\t" if ".tsv" in files[0].suffixes else ",")
+    ends = []  # of lines, in files where a name holds one too
     for file in files:
+        head = _head(file)
         # Two columns of one name are refused: DuckDB would call the second one NAME_1.
         # newline="": lines may end in \r alone, and quoted names may hold any of these.
-        lines = csv.reader(io.StringIO(_head(file), newline=""), delimiter=delimiter)
+        lines = csv.reader(io.StringIO(head, newline=""), delimiter=delimiter)
         try:
             header = next(lines, [])
         except csv.Error:
@@ -55,6 +57,8 @@ def read_delimited(
                 f"{csv.field_size_limit():,} characters; shorten it, or close the quotation mark "
                 "that it begins with."
             ) from None
+        if any("\n" in name for name in header):
+            ends.append(_line_end(head))
         texts = (name.encode("latin-1").decode("utf-8-sig", errors="replace") for name in header)
         names = [text.strip() for text in texts]  # as DuckDB does: "a, b" has the columns a and b
         check_names([name for name in names if name], f"'{file}'")
@@ -68,7 +72,8 @@ def read_delimited(
         f"union_by_name = {'true' if len(files) > 1 else 'false'}",
         "all_varchar = true",
     ]
-
+    if ends == ["\r\n"] * len(files):
+        options.append(r"new_line = '\r\n'")  # which DuckDB does not find out behind such a name
     rows = f"read_csv({listed}, {', '.join(options)})"
 
     def read(whole: Sequence[str], columns: Sequence[str]) -> None:
@@ -167,15 +172,31 @@ def _columns_where(
 def delimiter_of(head: str, first: str = ",") -> str:
     r"""The character that separates the columns of the header: the most frequent unquoted one.
 
-    Of two that are as frequent, `first`: names of a TSV file may hold commas.
+    Of two that are as frequent, the one that divides the next line alike; else `first`: names of a
+    TSV file may hold commas.
 
     >>> [delimiter_of(line) for line in ("a;b;c", 'a,"x;y;z"', "a\tb", "a", "a;b\r1,2,3")]
     [';', ',', '\t', ',', ';']
-    >>> delimiter_of("x,0\tx,1\tlabel", first="\t")
-    '\t'
+    >>> delimiter_of("x,0\tx,1\tlabel", first="\t"), delimiter_of("id|two\twords\n7|8")
+    ('\t', '|')
     """
     unquoted = re.split("[\r\n]", "".join(head.split('"')[::2]), maxsplit=1)[0]
-    return max((first, *DELIMITERS), key=unquoted.count)
+    ordered = list(dict.fromkeys((first, *DELIMITERS)))
+    most = max(map(unquoted.count, ordered))
+    likely = [delimiter for delimiter in ordered if unquoted.count(delimiter) == most]
+    if len(likely) > 1 and most:
+        for delimiter in likely:
+            with suppress(csv.Error):
+                lines = csv.reader(io.StringIO(head, newline=""), delimiter=delimiter)
+                if len(next(lines, [])) == len(next(lines, [])):
+                    return delimiter
+    return likely[0]
+
+
+def _line_end(head: str) -> str:
+    """How the header's line ends; '' where it has no end."""
+    found = re.search("\r\n|[\r\n]", re.sub('"[^"]*"', "", head))
+    return found[0] if found else ""
 
 
 def _head(file: Path) -> str:

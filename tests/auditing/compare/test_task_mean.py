@@ -102,6 +102,24 @@ def test_the_mean_over_tasks_counts_examples_once(tasks: pd.DataFrame) -> None:
     assert found["status"] == "ok"
 
 
+@pytest.mark.parametrize("people", [False, True])
+def test_tasks_with_examples_of_their_own_are_added_up(people: bool) -> None:
+    """150 examples of two tasks and 100 of a third one, as tables of subjects have."""
+    frame = task_frame()
+    hats, smiles = frame["task"] == "hat", (frame["task"] == "smile") & (frame.index % 3 < 2)
+    frame = frame[hats | smiles | (frame["task"] == "young")]
+    frame.loc[smiles, "example_id"] += 1000
+    frame["person"] = frame["example_id"] % 50  # whose examples are in all tasks, or in one
+    frame.loc[smiles, "person"] += 1000
+    made = task_audit(frame, cluster="person" if people else None)
+    mean = made[made["task"].isna()]
+    women = int((frame[frame["task"] != "young"]["sex"] == "F").sum())
+    assert row(mean, "accuracy", task=None)["n"] == 250
+    assert row(mean, "accuracy", by="group", group="sex=F", task=None)["n"] == women
+    gaps = mean[(mean["metric"] == "worst_group_shift")]
+    assert gaps["n"].tolist() == [250]
+
+
 def test_training_data_are_of_the_task_itself() -> None:
     """In `hat` 1 is rare in training, in `smile` and `young` it is frequent."""
     frame = task_frame()

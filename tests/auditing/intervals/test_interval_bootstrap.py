@@ -59,6 +59,12 @@ def test_bias_correction():
     assert np.isnan(bias_corrected(1.0, Replicates(np.array([np.nan, np.nan]))))
 
 
+def test_no_rows_have_no_limits():
+    empty = Replicates(np.empty((7, 0)))
+    assert empty.deviation().shape == (0,)
+    assert [limit.shape for limit in empty.percentile()] == [(0,), (0,)]
+
+
 def test_share_undefined_of_every_column():
     table = np.array([[1.0, np.nan], [np.nan, np.nan]])
     assert Replicates(table).undefined.tolist() == [0.5, 1.0]

@@ -602,7 +602,10 @@ def term_values(
     whole = np.asarray(np.isfinite(values).all(axis=1))
     if not whole.any():
         lost = request.terms[int(np.isnan(values).all(axis=0).argmax())].name
-        raise InputError(f"'{lost}' has no value for any variant; choose by something else.")
+        raise InputError(
+            f"'{lost}' has no value for any variant, or none in more than {MOST_UNDEFINED:.0%} of "
+            "its draws; choose by something else, or from more examples."
+        )
     notes = []
     if not whole.all():
         left = [name for name, kept in zip(names, whole, strict=True) if not kept]

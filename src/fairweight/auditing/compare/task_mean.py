@@ -7,7 +7,7 @@ averaged over tasks before an interval is made of them.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any, TypeAlias
@@ -63,9 +63,9 @@ from fairweight.auditing.compare.scores import (
 )
 from fairweight.auditing.compare.simultaneous import Signs
 from fairweight.auditing.compare.two_way import interval_name
-from fairweight.auditing.counts.counts import ratio
+from fairweight.auditing.counts.counts import ratio, sums
 from fairweight.auditing.counts.cube import Cube
-from fairweight.auditing.counts.groupings import Grouping
+from fairweight.auditing.counts.groupings import Grouping, groupings
 from fairweight.auditing.intervals.excess import normal_z
 from fairweight.auditing.metrics.harm import WORST_GROUP_SHIFT
 from fairweight.auditing.metrics.registry import metric, metrics
@@ -117,8 +117,9 @@ def task_mean_rows(
 
     found: dict[tuple[str, str], list[Drawn]] = {}
     left_out: list[LeftOut] = []
+    of_some: set[tuple[str, str]] = set()  # of those with one label, or with scores
     for task in cube.tasks:
-        c = of_task(task, cube, scores=False)
+        c = everyone = of_task(task, cube, scores=False)
         left_out += without_baseline_errors(c)
         own = estimands(c, training, filters=filters, fixed_side=fixed_side)
         made = _of_counts(c, [*_rates(c), *own]) | _flips(c)
@@ -131,8 +132,14 @@ def task_mean_rows(
                 made |= {key: (_table(c, *key), drawn) for key, drawn in of_scores.items()}
         for key, family in made.items():
             found.setdefault(key, []).append(family)
+            if not np.array_equal(family[0].n, _everyone(everyone, key[1])):
+                of_some.add(key)
     together = replace(of_task(cube.tasks[0], cube, scores=False), task=None)
-    averaged = {key: _averaged(together, tasks) for key, tasks in found.items()}
+    distinct = distinct_examples(cube, grouping_names)
+    averaged = {
+        key: _averaged(together, tasks, None if key in of_some else distinct)
+        for key, tasks in found.items()
+    }
     together = replace(together, signs=signs)
     blocks = [
         _with_excess(together, refused_if_harmed(rows, left_out))
@@ -143,7 +150,7 @@ def task_mean_rows(
     blocks += mean_heterogeneity(together, blocks, "accuracy")
     present = {str(b["metric"][0]) for b in blocks}
     why = np.array(["not_estimable: no mean over tasks"], dtype=object)
-    place, n = slots_of(together, together.whole, "overall"), sizes(together, together.whole)
+    place, n = slots_of(together, together.whole, "overall"), np.array([float(cube.n_examples)])
     absent = [
         Estimand(replace(e, aggregation="seeds_first"), place, n, None, why)  # nothing is averaged
         for e in metrics()
@@ -366,8 +373,41 @@ def _rates(c: Comparison) -> list[Estimand]:
     return made
 
 
-def _averaged(c: Comparison, tasks: Sequence[Drawn]) -> Drawn:
+def distinct_examples(cube: Cube, grouping_names: Sequence[str]) -> dict[str | None, float]:
+    """Examples of all (None), of levels and of columns, each once however many tasks it has.
+
+    Of a cluster it is known how many examples each of its tasks has, not which: the most of any
+    task are counted.
+    """
+    assert cube.task is not None
+    assert cube.unit is not None  # tasks keep their units
+    found: dict[str | None, float] = {None: float(cube.n_examples)}
+    for grouping in groupings(cube, grouping_names):
+        held = cube.unit * len(grouping.levels) + grouping.code  # of a unit, in a level
+        each, place = np.unique(held * len(cube.tasks) + cube.task, return_inverse=True)
+        number = sums(place.reshape(-1), cube.count, len(each))  # in a task
+        first = np.flatnonzero(np.diff(each // len(cube.tasks), prepend=-1))
+        most = np.maximum.reduceat(number, first)
+        level = each[first] // len(cube.tasks) % len(grouping.levels)
+        n = sums(level, most, len(grouping.levels))
+        found |= dict(zip(grouping.levels, n.tolist(), strict=True))
+        found[grouping.name] = float(n.sum())
+    return found
+
+
+def _everyone(c: Comparison, kind: str) -> Floats:
+    """Examples in the rows of a kind, whatever their label."""
+    held = [sizes(c, grouping) for grouping in groupings_of(c, kind)]
+    return np.concatenate([[n.sum()] for n in held] if kind == "grouping" else held)
+
+
+def _averaged(
+    c: Comparison, tasks: Sequence[Drawn], distinct: Mapping[str | None, float] | None
+) -> Drawn:
     """Mean over the tasks in which a row is defined; rows are matched by name.
+
+    A row is about the `distinct` examples of its level; where it is of some of them only, about as
+    many as the task that has most.
 
     How members vary on their own over examples is not kept across tasks: nothing is taken off the
     variance of scope `method`, which is on the wide side.
@@ -385,7 +425,9 @@ def _averaged(c: Comparison, tasks: Sequence[Drawn]) -> Drawn:
     ]
     n = np.zeros(len(keys))
     for (estimand, _), where in zip(tasks, at, strict=True):
-        n[where] = np.maximum(n[where], estimand.n)  # distinct examples, not example × task
+        n[where] = np.maximum(n[where], estimand.n)
+    if distinct is not None:
+        n = np.array([distinct[group] for group, _ in keys])
     # A task in which a row is undefined as observed takes no part in that row's mean.
     uses = [np.isfinite(r.observed.compressed[0]) for _, r in tasks]
 
@@ -414,7 +456,7 @@ def _averaged(c: Comparison, tasks: Sequence[Drawn]) -> Drawn:
     outside, clusters = np.zeros(len(keys), dtype=bool), np.full(len(keys), np.nan)
     for (estimand, _), where in zip(tasks, at, strict=True):
         outside[where] |= estimand.slots.outside
-        clusters[where] = estimand.slots.clusters
+        clusters[where] = np.fmin(clusters[where], estimand.slots.clusters)  # of any task
     slots = Slots(
         first.slots.by,
         kind,

@@ -84,7 +84,7 @@ class Replicates:
 
     def deviation(self, less: int = 1) -> Floats:
         """The standard error that the draws estimate; of the draws themselves with `less` 0."""
-        rows, mean = self.ordered.reshape(self.mean.size, -1), self.mean.reshape(-1, 1)
+        rows, mean = self.ordered.reshape(-1, self.ordered.shape[-1]), self.mean.reshape(-1, 1)
         square = np.empty(len(rows))
         at_once = max(1, _AT_ONCE // max(rows.shape[1], 1))
         for start in range(0, len(rows), at_once):
@@ -128,7 +128,7 @@ def quantile(ordered: Floats, defined: NDArray[np.intp], share: Floats) -> Float
     left = np.floor(place).astype(np.intp)
     right = np.minimum(left + 1, last)
     row = np.arange(last.size).reshape(last.shape)
-    flat = ordered.reshape(last.size, -1)
+    flat = ordered.reshape(-1, ordered.shape[-1])
     at_left, at_right = flat[row, left], flat[row, right]
     result: Floats = at_left + (place - left) * (at_right - at_left)
     return result

@@ -157,7 +157,7 @@ def expected(meaning: Meaning, folder: Path) -> Expected:
     held = {id(table): read(table, folder) for table in _all_tables(meaning)}
     for table in meaning.tables:
         _require(held[id(table)][0], meaning.count)  # a count is true of the rows beside it
-    counted = 0
+    counted, empty_part = 0, None
     for key, (names, rows) in held.items():
         if len({name.lower() for name in names}) < len(names):
             raise RefusedError("two columns have one name, or names that differ in case alone")
@@ -166,7 +166,8 @@ def expected(meaning: Meaning, folder: Path) -> Expected:
             rows = [row for row in rows if canonical(row.get(meaning.count)) != "0"]
             held[key] = names, rows
             if not rows and len(held) > 1 and meaning.layout != "files":
-                continue  # there are other parts
+                empty_part = "the counts of a part are all 0: refused of a file, not of a pattern"
+                continue
         if not rows:
             raise RefusedError("a table has no rows")
     if meaning.count is not None and not counted:
@@ -187,7 +188,7 @@ def expected(meaning: Meaning, folder: Path) -> Expected:
     _check(meaning, frame, baseline, ordered)
     found = _computed(meaning, frame, baseline, variants, ordered)
     weights = frame.groupby("id")["weight"].max()
-    doubt = may_count
+    doubt = may_count or empty_part
     if meaning.weighted and (weights == 0).mean() ** len(weights) > 0.01:
         doubt = "whole draws may weigh nothing"
     if meaning.groups is None and not meaning.force:

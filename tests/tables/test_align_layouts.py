@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shlex
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+import fairweight as fw
 from fairweight.tables.align import align
 from fairweight.tables.names import grouping_name
 from fairweight.tables.spec import TableSpec, sources_of, split_name
@@ -403,3 +405,39 @@ def test_time_for_a_million_rows(tmp_path: Path) -> None:
         with align(TableSpec(sources_of(tmp_path / f"{name}.parquet"))) as found:
             print(f"{name}: 1 M examples aligned in {time.perf_counter() - start:.2f} s")
             assert found.n_examples == n
+
+
+@pytest.mark.parametrize("kind", ["csv", "parquet"])
+@pytest.mark.parametrize("name", [str.upper, str.title])
+def test_columns_may_be_called_like_our_own_in_other_case(
+    name: Callable[[str], str], kind: str, tmp_path: Path
+) -> None:
+    """`Label` is a common header, and DuckDB ignores `"Label" AS label` in tables of its own."""
+    plain = {
+        "example_id": [1, 2, 3, 4], "label": list("xyxy"), "task": ["t"] * 4,
+        "weight": [1, 2, 1, 1], "cluster": list("aabb"),
+    }  # fmt: skip
+    wide = pd.DataFrame(plain).rename(columns=name)
+    wide["C0"], wide["P0"], wide["P1"] = list("FMFM"), list("xyxx"), list("xxxx")
+    own = {
+        variant: wide.drop(columns=["P0", "P1"]).assign(**{name("prediction"): wide[column]})
+        for variant, column in (("dense", "P0"), ("int8", "P1"))
+    }
+    long = pd.concat([frame.assign(**{name("variant"): one}) for one, frame in own.items()])
+    files = {"wide": wide, **own, "long": long}
+    for file, frame in files.items():
+        path = tmp_path / f"{file}.{kind}"
+        frame.to_csv(path, index=False) if kind == "csv" else frame.to_parquet(path)
+    roles = {role: name(role) for role in ("label", "task", "weight", "cluster")}
+    given: dict[str, Any] = {"id": name("example_id"), "groups": ["C0"], "n_boot": 20, **roles}
+    of_prediction = {**given, "prediction": name("prediction")}
+    columns = {"dense": "P0", "int8": "P1"}
+    found = [
+        fw.audit_table(tmp_path / f"wide.{kind}", predictions=columns, **given),
+        fw.audit_table([tmp_path / f"{one}.{kind}" for one in own], **of_prediction),
+        fw.audit_table(tmp_path / f"long.{kind}", variant=name("variant"), **of_prediction),
+    ]
+    shown = ["by", "level", "class", "metric", "n", "baseline", "compressed"]
+    first, *others = (audit.results[shown] for audit in found)
+    for other in others:
+        pd.testing.assert_frame_equal(first, other)

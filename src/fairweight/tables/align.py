@@ -37,6 +37,7 @@ from fairweight.tables.connection import (
     one_row,
     quote,
     reading,
+    renamed,
     streaming,
 )
 from fairweight.tables.groups import GroupChoice, cluster_suggestion, unused_note
@@ -446,7 +447,7 @@ def _wide(
 
     def select(role: str, column: str, holder: Source, prefix: str, numeric: bool) -> None:
         value = holder.number(column, prefix) if numeric else prefix + quote(column)
-        selected.append(f"{value} AS {role}")
+        selected.append(renamed(value, column, role))
         kinds[role] = holder.kind(column) if numeric else holder.columns[column]
 
     for attribute in attributes:

@@ -10,7 +10,15 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from fairweight.errors import InputError, UnknownNameError
 from fairweight.tables.canonical import canonical, canonical_sql
 from fairweight.tables.checks import require_plain
-from fairweight.tables.connection import Workspace, is_nested, is_number, one_row, quote, reading
+from fairweight.tables.connection import (
+    Workspace,
+    is_nested,
+    is_number,
+    one_row,
+    quote,
+    reading,
+    renamed,
+)
 from fairweight.tables.layout import Names, require, seed_of
 from fairweight.tables.sources import Source, open_source
 
@@ -59,9 +67,9 @@ def count_training(
             )
     if has_task:
         require_plain(table, str(task), "task")
-    keys = [f"{quote(label)} AS label"]
+    keys = [renamed(quote(label), label, "label")]
     if has_task:
-        keys.append(f"{quote(str(task))} AS task")
+        keys.append(renamed(quote(str(task)), task, "task"))
     keys += [f"{quote(name)} AS {column}" for name, column in held]
     counted = next((c for c in COUNT_NAMES if c in table.columns and c not in groups), None)
     if counted is not None and not is_number(table.kind(counted)):

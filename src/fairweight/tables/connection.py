@@ -269,6 +269,17 @@ def quote(name: str) -> str:
     return '"' + name.replace('"', '""') + '"'
 
 
+def renamed(value: str, column: str | None, name: str) -> str:
+    """A value under a name of ours; DuckDB ignores AS where the column differs in case alone.
+
+    >>> print(renamed('"Label"', "Label", "label"), "|", renamed('"y"', "y", "label"))
+    CASE WHEN true THEN "Label" END AS label | "y" AS label
+    """
+    if column is not None and column != name and column.lower() == name:
+        value = f"CASE WHEN true THEN {value} END"
+    return f"{value} AS {name}"
+
+
 def literal(value: Any) -> str:
     """A value as SQL.
 

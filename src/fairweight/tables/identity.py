@@ -15,7 +15,7 @@ import numpy as np
 from fairweight.base.wording import are, counted
 from fairweight.errors import InputError
 from fairweight.tables.canonical import canonical, canonical_sql
-from fairweight.tables.connection import Workspace, is_integer, one_row, quote
+from fairweight.tables.connection import Workspace, is_integer, one_row, quote, renamed
 from fairweight.tables.groups import LOOK_ROWS, MAX_TEXT_VALUES
 from fairweight.tables.sources import Source
 
@@ -148,12 +148,13 @@ class Identity:
 
     def select(self, source: Source, prefix: str = "") -> str:
         """SQL for the key columns of a source."""
-        selected = f"{self.example(source, prefix)} AS example_id"
+        selected = renamed(self.example(source, prefix), self.column, "example_id")
         if self.task is None:
             return selected
         task = prefix + quote(self.task)
         kind = source.columns[self.task]
-        return f"{selected}, {canonical_sql(task, kind) if self.task_as_text else task} AS task"
+        value = canonical_sql(task, kind) if self.task_as_text else task
+        return f"{selected}, {renamed(value, self.task, 'task')}"
 
     def example(self, source: Source, prefix: str = "") -> str:
         """SQL for the example's identity alone."""

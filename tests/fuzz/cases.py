@@ -545,6 +545,8 @@ class Plan:
         rng.shuffle(order)
         for one in columns:
             one.values = [one.values[i] for i in order]
+        if "" in held:
+            draft.may_refuse("a column without a name")
         self.examples = Table(f"people{SUFFIXES[style.format]}", columns, style)
         self.beside = frozenset(held if draft.chance(0.8) else ())
         if label and draft.chance(0.5):

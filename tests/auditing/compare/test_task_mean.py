@@ -258,3 +258,14 @@ def test_a_positive_class_need_not_exist_in_every_task() -> None:
     assert recall["interval"] == "tango"
     with pytest.raises(UnknownNameError, match="Positive class '7'"):
         fw.audit_table(frame, positive=7, n_boot=50)
+
+
+def test_two_tasks_of_two_examples_have_rows() -> None:
+    """No group is large enough for a row of its own kind in any task."""
+    frame = pd.DataFrame(
+        {"example_id": [0, 1, 0, 1], "task": list("aabb"), "label": [0, 1, 1, 0],
+         "dense": [0, 0, 1, 0], "small": [0, 1, 1, 0], "sex": None, "region": list("dede"),
+         "kind": "dog", "person": 0}
+    )  # fmt: skip
+    made = task_audit(frame, groups=["sex", "region*kind"], cluster="person")
+    assert row(made, "accuracy", task=None)["n"] == 2

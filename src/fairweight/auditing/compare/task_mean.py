@@ -420,7 +420,7 @@ def _averaged(
     place = {key: i for i, key in enumerate(keys)}
     first, kind = tasks[0][0], tasks[0][0].slots.kind
     at = [
-        np.array([place[key] for key in zip(q.slots.group, q.slots.cls, strict=True)])
+        np.array([place[key] for key in zip(q.slots.group, q.slots.cls, strict=True)], np.intp)
         for q, _ in tasks
     ]
     n = np.zeros(len(keys))

@@ -233,6 +233,8 @@ def _policy(draft: Draft, option: str) -> None:
     if draft.command == ("gate",) or draft.chance(0.06):
         draft.texts["policy.toml"] = policy(draft)
         draft.add(option, "policy.toml")
+        if draft.command == ("choose",):
+            draft.may_refuse("a policy judges all examples, and some may be kept to confirm")
 
 
 def _out(draft: Draft, option: str) -> None:

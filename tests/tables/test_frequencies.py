@@ -191,14 +191,15 @@ def test_parts_that_were_counted_apart(tmp_path: Path) -> None:
         (pairs([2, 0, -1, 1]), {}),
         (pairs([1.5, 2, 3, 4]), {}),
         (pairs(["few", "2", "3", "4"]), {}),
+        (pairs([f"1234567890123456789{k}" for k in range(4)]), {}),
         (pairs(), {"groups": ["n", "sex"]}),
         (pairs(), {"groups": ["sex*n"]}),
         (pairs(name="age"), {}),
         (pairs(name="weight"), {}),
         (pd.concat([pairs(), pairs().iloc[:1]]), {}),
     ],
-    ids=["id", "named id", "all one", "negative", "fraction", "text", "group", "crossed group",
-         "another name", "weight", "rows repeat"],
+    ids=["id", "named id", "all one", "negative", "fraction", "text", "codes", "group",
+         "crossed group", "another name", "weight", "rows repeat"],
 )  # fmt: skip
 def test_what_is_no_counted_table(table: pd.DataFrame, options: dict[str, Any]) -> None:
     with align(TableSpec(sources_of(table), **options)) as aligned:

@@ -148,7 +148,10 @@ def refuse_counts(
 def likely_counts(
     connection: duckdb.DuckDBPyConnection, table: Source, declared: Collection[str]
 ) -> list[str]:
-    """Columns named like counts that hold whole numbers, none below 0 and some above 1."""
+    """Columns named like counts that hold whole numbers, none below 0 and some above 1.
+
+    Numbers of more than 15 digits are codes.
+    """
     found = []
     for column, kind in table.columns.items():
         if column in declared or not is_count_name(column):
@@ -163,7 +166,7 @@ def likely_counts(
             f"SELECT bool_and({whole}), max({number}) FROM {quote(table.view)} "
             f"WHERE {quote(column)} IS NOT NULL AND NOT coalesce(isnan({number}::DOUBLE), false)",
         )
-        if all_whole and most > 1:
+        if all_whole and 1 < most < 1e15:
             found.append(column)
     return found
 

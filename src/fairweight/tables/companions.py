@@ -59,11 +59,12 @@ def count_training(
     has_task = task is not None and task in table.columns
     for name, _ in held:
         require_plain(table, name, "group")
+    for name in groups:
         if name in {"n", "label", *(["task"] if has_task else [])} - {label, task}:
             raise InputError(
-                f"The group column '{name}' of the training table {table.shown} has a name that "
-                "counts of training examples use themselves; rename it here and in the "
-                "predictions, or leave --train (train=) out."
+                f"The group column '{name}' has a name that counts of the training table "
+                f"{table.shown} use themselves; rename it there and in the predictions, or leave "
+                "--train (train=) out."
             )
     if has_task:
         require_plain(table, str(task), "task")

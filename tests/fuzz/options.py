@@ -219,6 +219,8 @@ def policy(draft: Draft) -> str:
         draft.may_refuse("a policy that requires groups")
     elif level is not None and draft.chance(0.3):
         lines.append(f"require_groups = [{json.dumps(level, ensure_ascii=False)}]")
+        if "." in level:
+            draft.may_refuse("a required group that is a number, which formats write in many ways")
     for metric, by, criterion, limit in rules:
         lines += ["[[rule]]", f'metric = "{metric}"', f'by = "{by}"', f"{criterion} = {limit}"]
         if by == "group" and metric == "accuracy" and level is not None and draft.chance(0.3):

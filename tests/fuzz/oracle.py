@@ -191,6 +191,13 @@ def expected(meaning: Meaning, folder: Path) -> Expected:
     doubt = may_count or empty_part
     if meaning.weighted and (weights == 0).mean() ** len(weights) > 0.01:
         doubt = "whole draws may weigh nothing"
+    for column in {name for grouping in meaning.groups or () for name in grouping}:
+        parts_of = [[canonical(r.get(column)) for r in rows] for _, rows in held.values()]
+        numbers = [all(v is None or is_number(v) for v in values) for values in parts_of]
+        if any(n and None in v for n, v in zip(numbers, parts_of, strict=True)) and not all(
+            numbers
+        ):
+            doubt = f"'nan' of {column!r} in a part of numbers, beside parts of texts"
     if meaning.groups is None and not meaning.force:
         for column in frame.columns:
             if column.startswith(GROUP) and any(_is_nan(value) for value in frame[column]):

@@ -212,6 +212,17 @@ def test_recovery_without_the_baselines_value_is_no_pass() -> None:
     )  # fmt: skip
 
 
+def test_recovery_where_the_sizes_of_all_classes_are_withheld() -> None:
+    """Six classes of five examples: none is told, 30 examples are."""
+    import fairweight as fw
+
+    label = np.arange(30) % 6
+    small = np.where(np.arange(30) < 3, (label + 1) % 6, label)
+    audit = fw.audit(label, {"dense": label, "small": small}, n_boot=40).suppressed()
+    rule = {"metric": "accuracy", "by": "overall", "recovery": 0.5}
+    assert len(audit.gate({"rule": [rule]}).rows) == 1
+
+
 def test_recovery_of_an_engines_audit() -> None:
     """Dense right on 90 of 100 again and again; int8 loses 5 of 2,000 and gains 1."""
     import fairweight as fw

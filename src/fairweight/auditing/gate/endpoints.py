@@ -498,7 +498,10 @@ def _check_chance(
     if not result.data.empty:  # classes that occur as labels in each task
         rows = result.data[(result.data["split"] == "test") & (result.data["by"] == "class")]
         counts = rows.groupby("task", dropna=False, sort=False)["class"].nunique()
-        of_tasks = {task if isinstance(task, str) else None: int(n) for task, n in counts.items()}
+        # Small counts may all be withheld.
+        of_tasks = {
+            task if isinstance(task, str) else None: int(n) for task, n in counts.items()
+        } or of_tasks
     judged = declared["too_small"].isna()
     columns = (declared[name] for name in ("task", "group", "class"))
     for task, group, cls, here, value, demand in zip(

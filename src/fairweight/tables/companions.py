@@ -63,8 +63,7 @@ def count_training(
         if name in {"n", "label", *(["task"] if has_task else [])} - {label, task}:
             raise InputError(
                 f"The group column '{name}' has a name that counts of the training table "
-                f"{table.shown} use themselves; rename it there and in the predictions, or leave "
-                "--train (train=) out."
+                f"{table.shown} use themselves; rename it, or leave --train (train=) out."
             )
     if has_task:
         require_plain(table, str(task), "task")

@@ -117,7 +117,7 @@ def task_mean_rows(
 
     found: dict[tuple[str, str], list[Drawn]] = {}
     left_out: list[LeftOut] = []
-    of_some: set[tuple[str, str]] = set()  # of those with one label, or with scores
+    of_some: set[tuple[str, str]] = set()  # not of all examples: of one label, or with scores
     for task in cube.tasks:
         c = everyone = of_task(task, cube, scores=False)
         left_out += without_baseline_errors(c)

@@ -2,19 +2,23 @@
 
 In bfloat16 oneDNN has no quick gradient of a depthwise convolution with a stride (of its input),
 nor of a kernel larger than 3 × 3 (of its weights): they take four fifths of a training step of
-EfficientNet-Lite0. Both follow from what it does quickly. A stride is a gradient with zeros in
-between; a larger kernel is several of 3 × 3, on shifted images.
+EfficientNet-Lite0. The gradient of the input is itself a convolution of each channel, forwards,
+of the output's gradient with zeros in between where there is a stride. That of a larger kernel
+follows from products of all pairs of positions; of large images, from oneDNN in float32.
 """
 
 from __future__ import annotations
 
+import math
+from functools import cache
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-PIECE = 3  # the largest kernel with a quick gradient
+QUICK = 3  # the largest kernel whose weights have a quick gradient in bfloat16
+MOST_PAIRS = 120_000  # of positions: of 27 × 27 pixels with 12 × 12
 
 
 class QuickConv2d(nn.Conv2d):
@@ -46,44 +50,51 @@ class _Depthwise(torch.autograd.Function):
     def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor | None, Tensor | None, None, None]:
         (gradient,) = gradients
         x, weight = ctx.saved_tensors
-        padding, kernel = ctx.padding, weight.shape[-1]
-        spread = gradient
-        if ctx.stride > 1:
-            size = [edge + 2 * padding - kernel + 1 for edge in x.shape[2:]]
-            spread = gradient.new_zeros(*gradient.shape[:2], *size).contiguous(
-                memory_format=torch.channels_last
-            )
-            spread[:, :, :: ctx.stride, :: ctx.stride] = gradient
+        stride, padding, kernel = ctx.stride, ctx.padding, weight.shape[-1]
         of_input = of_weight = None
         if ctx.needs_input_grad[0]:
-            of_input = _gradient(spread, x, weight, padding)[0]
-        if ctx.needs_input_grad[1] and kernel <= PIECE:
-            of_weight = _gradient(gradient, x, weight, padding, ctx.stride, of_weight=True)[1]
-        elif ctx.needs_input_grad[1]:
-            padded = functional.pad(x, [padding] * 4)
-            of_weight = torch.empty_like(weight)
-            part = weight[:, :, :PIECE, :PIECE].contiguous()
-            rows, columns = (edge + PIECE - 1 for edge in spread.shape[2:])
-            for i in range(0, kernel - 1, PIECE - 1):
-                for j in range(0, kernel - 1, PIECE - 1):
-                    seen = padded[:, :, i : i + rows, j : j + columns]
-                    seen = seen.contiguous(memory_format=torch.channels_last)
-                    found = _gradient(spread, seen, part, 0, of_weight=True)[1]
-                    of_weight[:, :, i : i + PIECE, j : j + PIECE] = found
+            spread = gradient
+            if stride > 1:
+                size = [edge + 2 * padding - kernel + 1 for edge in x.shape[2:]]
+                spread = torch.empty(
+                    (*gradient.shape[:2], *size),
+                    dtype=gradient.dtype,
+                    memory_format=torch.channels_last,
+                ).zero_()
+                spread[:, :, ::stride, ::stride] = gradient
+            turned = weight.flip(2, 3)
+            of_input = functional.conv2d(
+                spread, turned, None, 1, kernel - 1 - padding, 1, len(weight)
+            )
+        if ctx.needs_input_grad[1]:
+            edges = (*x.shape[2:], *gradient.shape[2:])
+            if kernel > QUICK and math.prod(edges) <= MOST_PAIRS:
+                products = torch.bmm(_by_channel(x), _by_channel(gradient).transpose(1, 2))
+                taps = _taps(edges, kernel, stride, padding).to(x.dtype)
+                of_weight = (products.flatten(1) @ taps).reshape(weight.shape)
+            else:
+                slow = kernel > QUICK and x.dtype == torch.bfloat16
+                kind = torch.float32 if slow else x.dtype
+                of_weight = torch.ops.aten.convolution_backward(
+                    gradient.to(kind), x.to(kind), weight.to(kind), None, [stride] * 2,
+                    [padding] * 2, [1, 1], False, [0, 0], len(weight), [False, True, False],
+                )[1].to(weight.dtype)  # fmt: skip
         return of_input, of_weight, None, None
 
 
-def _gradient(
-    gradient: Tensor,
-    x: Tensor,
-    weight: Tensor,
-    padding: int,
-    stride: int = 1,
-    *,
-    of_weight: bool = False,
-) -> tuple[Tensor, Tensor]:
-    found: tuple[Tensor, Tensor, Tensor] = torch.ops.aten.convolution_backward(
-        gradient, x, weight, None, [stride] * 2, [padding] * 2, [1, 1], False, [0, 0],
-        len(weight), [not of_weight, of_weight, False],
-    )  # fmt: skip
-    return found[0], found[1]
+def _by_channel(values: Tensor) -> Tensor:
+    """(channels, positions, images): a view of what is stored with channels last."""
+    return values.permute(1, 2, 3, 0).flatten(1, 2)
+
+
+@cache
+def _taps(edges: tuple[int, ...], kernel: int, stride: int, padding: int) -> Tensor:
+    """Which pair of a pixel and an output meets in which weight: ones, (pairs, weights)."""
+
+    def met(pixels: int, outputs: int) -> Tensor:  # (pixels, outputs, kernel), along one edge
+        tap = torch.arange(pixels)[:, None] - stride * torch.arange(outputs) + padding
+        return tap[:, :, None] == torch.arange(kernel)
+
+    rows, columns = met(edges[0], edges[2]), met(edges[1], edges[3])
+    both = torch.einsum("pqi,rsj->prqsij", rows.bfloat16(), columns.bfloat16())
+    return both.reshape(math.prod(edges), kernel * kernel)

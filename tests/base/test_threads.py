@@ -3,11 +3,26 @@
 from __future__ import annotations
 
 import builtins
+import subprocess
+import sys
 from typing import Any
 
 import pytest
 
+from fairweight.base import threads
 from fairweight.base.threads import one_thread
+
+LOADED_LATER = """
+import numpy
+from fairweight.base.threads import one_thread
+with one_thread():
+    pass
+import torch
+torch.set_num_threads(2)
+with one_thread():
+    assert torch.get_num_threads() == 1
+assert torch.get_num_threads() == 2
+"""
 
 
 def test_every_library_has_one_thread_and_its_own_number_again() -> None:
@@ -27,5 +42,16 @@ def test_without_threadpoolctl_nothing_is_set(monkeypatch: pytest.MonkeyPatch) -
         return known(name, *rest, **named)
 
     monkeypatch.setattr(builtins, "__import__", without)
-    with one_thread() as limits:
-        assert limits is None
+    threads._libraries.cache_clear()
+    try:
+        assert threads._libraries(frozenset()) is None
+        with one_thread():
+            pass
+    finally:
+        threads._libraries.cache_clear()
+
+
+def test_a_library_that_is_loaded_later_is_found() -> None:
+    pytest.importorskip("torch")
+    pytest.importorskip("threadpoolctl")
+    subprocess.run([sys.executable, "-c", LOADED_LATER], check=True)

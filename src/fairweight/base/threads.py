@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import cache
+from typing import Any
+
+WITH_THREADS = ("numpy", "scipy.linalg", "torch")  # what brings libraries of its own when loaded
 
 
 @contextmanager
@@ -13,10 +18,19 @@ def one_thread() -> Iterator[None]:
     On matrices of a few hundred rows several threads mostly wait for one another, and keep their
     processors busy while they do. For a whole function it stands above it: `@one_thread()`.
     """
-    try:
-        from threadpoolctl import threadpool_limits
-    except ImportError:
+    found = _libraries(frozenset(sys.modules.keys() & WITH_THREADS))
+    if found is None:
         yield
         return
-    with threadpool_limits(1):
+    with found.limit(limits=1):
         yield
+
+
+@cache
+def _libraries(loaded: frozenset[str]) -> Any:
+    """The libraries of this process, looked for again (1.6 ms) when one more may be there."""
+    try:
+        from threadpoolctl import ThreadpoolController
+    except ImportError:
+        return None
+    return ThreadpoolController()

@@ -82,9 +82,9 @@ class RunningMoments:
                 right = self._shifted_y(y[:, part], places)
                 self._sum_x[places] += _sum(left)
                 self._sum_y[places] += _sum(right)
-                _add_product(self._xx[places], left, left)
-                _add_product(self._yy[places], right, right)
-                _add_product(self._xy[places], left, right)
+                self._xx[places] += product(left)
+                self._yy[places] += product(right)
+                self._xy[places] += product(left, right)
 
     @one_thread()
     def moments(self) -> Moments:
@@ -132,18 +132,39 @@ class _Shifted:
         held = samples[places]
         if held.shape != self._buffer.shape:
             self._buffer = self._buffer.new_empty(held.shape)
-        return torch.sub(held, self.shift[places], out=self._buffer)
+        # In two steps: to subtract while converting takes three times as long.
+        return self._buffer.copy_(held).sub_(self.shift[places])
 
 
-def _add_product(sums: Tensor, x: Tensor, y: Tensor) -> None:
-    """Add x'y; numpy computes x'x by halves, which torch does not."""
+# On a processor numpy multiplies and decomposes: x'x by halves, which torch does not, and symmetric
+# matrices of 512 in a tenth less time, their eigenvalues alone in a fifth less.
+
+
+def product(x: Tensor, y: Tensor | None = None) -> Tensor:
+    """x'y, or x'x, per location."""
     if x.device.type != "cpu":
-        sums.baddbmm_(x.mT, y)
-        return
+        return x.mT @ (x if y is None else y)
     left = x.numpy()
-    right = left if y is x else y.numpy()
+    right = left if y is None else y.numpy()
     with np.errstate(invalid="ignore", over="ignore"):  # what is not finite is reported at the end
-        sums += torch.from_numpy(left.transpose(0, 2, 1) @ right)
+        return torch.from_numpy(left.transpose(0, 2, 1) @ right)
+
+
+def decomposed(symmetric: Tensor) -> tuple[Tensor, Tensor]:
+    """Eigenvalues per location, the smallest first, and their vectors."""
+    if symmetric.device.type != "cpu":
+        values, vectors = torch.linalg.eigh(symmetric)
+        return values, vectors
+    found = np.linalg.eigh(symmetric.numpy())
+    return torch.from_numpy(found.eigenvalues), torch.from_numpy(found.eigenvectors)
+
+
+def eigenvalues(symmetric: Tensor) -> Tensor:
+    """Eigenvalues alone, the smallest first."""
+    if symmetric.device.type != "cpu":
+        values: Tensor = torch.linalg.eigvalsh(symmetric)
+        return values
+    return torch.from_numpy(np.linalg.eigvalsh(symmetric.numpy()))
 
 
 def _sum(x: Tensor) -> Tensor:

@@ -17,7 +17,10 @@ from fairweight.lab.representations.moments import (
     BlockDistance,
     Moments,
     RunningMoments,
+    decomposed,
+    eigenvalues,
     mean_and_status,
+    product,
     undefined,
 )
 from fairweight.specs.similarity import Similarity
@@ -143,7 +146,7 @@ def directions(covariance: Tensor, mean: Tensor, samples: int, rule: SvccaRule) 
         (locations, features)
     """
     offset = torch.zeros_like(mean) if rule.centred else samples**0.5 * mean
-    values, vectors = torch.linalg.eigh(covariance + offset[:, :, None] * offset[:, None, :])
+    values, vectors = decomposed(covariance + offset[:, :, None] * offset[:, None, :])
     values, vectors = values.flip(-1), vectors.flip(-1)
     resolved = values > RESOLVED * values[:, :1].clamp(min=0)
     squares = torch.where(resolved, values, 0)  # of singular values
@@ -274,8 +277,8 @@ def svcca_of(moments: Moments, rule: SvccaRule) -> BlockDistance:
     y = directions(moments.yy, moments.mean_y, n, rule)
     # Canonical correlations per location, the largest first.
     cross = x.whitening.mT @ moments.xy @ y.whitening
-    small = cross @ cross.mT if cross.shape[1] <= cross.shape[2] else cross.mT @ cross
-    correlations = torch.linalg.eigvalsh(small).clamp(0, 1).sqrt().flip(-1)
+    small = product(cross.mT if cross.shape[1] <= cross.shape[2] else cross)
+    correlations = eigenvalues(small).clamp(0, 1).sqrt().flip(-1)
     number = torch.minimum(x.used, y.used)
     distances = 1 - _summary(correlations, number, rule)
     reasons = [

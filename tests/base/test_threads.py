@@ -19,6 +19,7 @@ with one_thread():
     pass
 import torch
 torch.set_num_threads(2)
+assert torch.get_num_threads() == 2  # torch sets its own number at the first use
 with one_thread():
     assert torch.get_num_threads() == 1
 assert torch.get_num_threads() == 2

@@ -124,6 +124,13 @@ def test_progress_shows_loss_sparsity_and_the_last_accuracy() -> None:
     assert all("accuracy" not in numbers for numbers, _, _ in shown_by(None, None))
 
 
+def test_progress_counts_held_out_examples_without_numbers() -> None:
+    shown: list[Shown] = []
+    evaluate(network(), striped(1100), Scaling((0.5,), (0.5,)),
+             progress=lambda *given: shown.append(given))  # fmt: skip
+    assert shown == [({}, 512, 1100), ({}, 1024, 1100), ({}, 1100, 1100)]
+
+
 def test_progress_counts_masked_weights_only_when_masks_changed(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

@@ -210,7 +210,11 @@ def numbers_text(numbers: Mapping[str, float]) -> str:
 
     >>> numbers_text({"loss": 0.1234, "accuracy": 0.9876, "sparsity": 0.9})
     'loss 0.123 · accuracy 98.8 % · sparsity 90.0 %'
+    >>> numbers_text({})
+    'asking the held-out examples'
     """
+    if not numbers:
+        return "asking the held-out examples"
     parts = [f"loss {numbers['loss']:.3f}"] if "loss" in numbers else []
     shares = [name for name in ("accuracy", "sparsity") if numbers.get(name)]
     return " · ".join([*parts, *(f"{name} {100 * numbers[name]:.1f} %" for name in shares)])

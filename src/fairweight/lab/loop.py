@@ -164,7 +164,7 @@ def drawing_chances(data: Examples, spec: Training) -> Tensor | None:
 
 EVALUATED_AT_ONCE = 512
 # Numbers (loss of the step, sparsity, accuracy of the last validation if there was one), steps
-# done, steps in all.
+# done, steps in all. While the held-out examples are asked there are no numbers, and they count.
 Progress = Callable[[dict[str, float], int, int], None]
 
 
@@ -348,6 +348,7 @@ def evaluate(
     *,
     loss: str = "cross-entropy",
     device: str = "cpu",
+    progress: Progress | None = None,
 ) -> dict[str, float]:
     """Mean loss and accuracy (of attributes: the mean over all of them) on all examples."""
     model.eval()
@@ -360,6 +361,8 @@ def evaluate(
             total += float(loss_of(output, labels, loss)) * len(labels)
             answer = output.argmax(dim=1) if loss == "cross-entropy" else (output > 0).long()
             right += float((answer == labels).double().mean()) * len(labels)
+            if progress is not None:
+                progress({}, start + len(labels), len(data))
     return {"loss": total / len(data), "accuracy": right / len(data)}
 
 

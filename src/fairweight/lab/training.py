@@ -141,12 +141,14 @@ def finish(
     onnx: bool,
     device: str = "cpu",
     overwrite: bool = False,
+    progress: Progress | None = None,
 ) -> Made:
     """Judge a model on the examples held out, write it, and forget the checkpoint."""
     held_out = as_examples(prepared.test)
     network, scaling = trained.model.to(device), trained.scaling
     loss = "binary" if card.tasks else "cross-entropy"
-    accuracy = evaluate(network, held_out, scaling, loss=loss, device=device)["accuracy"]
+    asked = evaluate(network, held_out, scaling, loss=loss, device=device, progress=progress)
+    accuracy = asked["accuracy"]
     went: dict[str, Any] = {"test_accuracy": accuracy}
     if trained.history:
         went |= {"history": list(trained.history), "kept_epoch": trained.kept_epoch}
@@ -442,7 +444,16 @@ def train(
         progress=progress,
     )
     with trusting(modules=modules_of(model.architecture)):  # the caller named it
-        return finish(trained, prepared, card, out, onnx=onnx, device=device, overwrite=overwrite)
+        return finish(
+            trained,
+            prepared,
+            card,
+            out,
+            onnx=onnx,
+            device=device,
+            overwrite=overwrite,
+            progress=progress,
+        )
 
 
 def trained_name(pruning: Method | None, distillation: Distillation | None) -> str:

@@ -314,7 +314,16 @@ def compress(
         )
     if remove_channels:
         trained = replace(trained, model=channels_removed(trained.model.cpu(), None, example))
-    return finish(trained, prepared, card, out, onnx=onnx, device=device, overwrite=overwrite)
+    return finish(
+        trained,
+        prepared,
+        card,
+        out,
+        onnx=onnx,
+        device=device,
+        overwrite=overwrite,
+        progress=progress,
+    )
 
 
 def _check(

@@ -55,7 +55,11 @@ def test_the_planted_layer_leads_and_stands_out(world: Planted, tmp_path: Path) 
     assert table["share_of_saving"].between(0, 1).all()
     again = fw.load(audit.save(tmp_path / "audit"))
     assert again.explanations["sensitivity"].equals(table)
-    assert "FW-8" in (tmp_path / "audit" / "report.html").read_text()
+    page = (tmp_path / "audit" / "report.html").read_text()
+    assert "FW-8" in page
+    # The table was made of what the models said: commands name no column of it.
+    assert "prediction 0" not in page
+    assert "fairweight mitigate thresholds PREDICTIONS --baseline" in page
 
 
 def test_harm_in_every_layer_names_none(tmp_path: Path) -> None:

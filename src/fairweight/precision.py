@@ -26,7 +26,7 @@ from fairweight.base.types import Progress
 from fairweight.errors import InputError
 from fairweight.specs.audit import AuditOptions
 from fairweight.tables.canonical import canonical
-from fairweight.tables.spec import SourceRef, TableSpec
+from fairweight.tables.spec import ARRAYS, SourceRef, TableSpec
 
 if TYPE_CHECKING:
     from torch import nn
@@ -180,8 +180,9 @@ def audit_of(
     places = {name: f"prediction {number}" for number, name in enumerate(predictions)}
     for name, column in places.items():
         columns[column] = pa.array(names[predictions[name]].tolist(), pa.string())
+    table = SourceRef.of(pa.table(columns))
     spec = TableSpec(
-        (SourceRef.of(pa.table(columns)),),
+        (replace(table, frame=ARRAYS),),  # commands must not name columns that are made here
         predictions=places,
         baseline=next(iter(places)),
         groups=wanted,

@@ -170,6 +170,10 @@ def test_a_size_limit_ends_the_search(world: Planted, tmp_path: Path) -> None:
     made = mixed(world, tmp_path / "m.onnx", most_bytes=1)
     assert made.float_units == ()
     assert "larger than 1 bytes" in made.reason
+    # Nothing was chosen, so nothing is beside a choice by average or at random.
+    nothing, weaker = mixed_sentences(made.audit.explanations["mixed_precision"])
+    assert nothing.startswith("Nothing is left in float (")
+    assert weaker.startswith("Beside weaker compression everywhere")
     assert not made.verdict.passed
 
 

@@ -219,5 +219,13 @@ def compress_by_group(
     for sentence in mixed_sentences(table):
         console.print(sentence, soft_wrap=True)
     console.print(f"The search ended because {found.reason}.", soft_wrap=True)
+    steps = found.audit.explanations["mixed_precision_steps"]
+    if steps["verdict"].iloc[-1] == "pass" and not found.verdict.passed:
+        console.print(
+            "It passes on the validation examples, on which it was chosen, and not on those that "
+            "judge it. Choose by a stricter policy (half of the margin, say), and gate by this "
+            "one.",
+            soft_wrap=True,
+        )
     console.print(f"Written to {place}; report: {report / 'report.html'}", soft_wrap=True)
     leave(found.verdict, quiet=False)

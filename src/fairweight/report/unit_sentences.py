@@ -93,13 +93,18 @@ def mixed_sentences(table: pd.DataFrame | None) -> Iterator[str]:
         "by-average": "units chosen by average accuracy",
         "weaker": "weaker compression everywhere",
     }
+    if not mixed["n_float"]:
+        del others["by-average"]  # nothing was chosen, so it is the same model
+        rows = {name: row for name, row in rows.items() if not name.startswith("random-")}
     for name, what in others.items():
         if name in rows:
             row = rows[name]
             note = ", simulated" if row["simulated"] is True and name == "weaker" else ""
+            loses = real(row["against"]) < 0
             yield (
-                f"Beside {what} at {count(row['size_bytes'])} bytes{note}, it keeps "
-                f"{_with_limits(row, 'against')} points more in that group."
+                f"Beside {what} at {count(row['size_bytes'])} bytes{note}, it "
+                f"{'loses' if loses else 'keeps'} {_with_limits(row, 'against', turned=loses)} "
+                "points more in that group."
             )
     random = [real(row["shift"]) for name, row in rows.items() if name.startswith("random-")]
     if random:
@@ -138,7 +143,15 @@ def _points(shift: Any) -> str:
     return size_in_points(real(shift))
 
 
-def _with_limits(row: dict[str, Any], name: str) -> str:
+def _with_limits(row: dict[str, Any], name: str, *, turned: bool = False) -> str:
+    """An estimate with its limits in points; turned: of a loss, the size of it.
+
+    >>> row = {"against": -0.016, "against_low": -0.024, "against_high": -0.007}
+    >>> _with_limits(row, "against"), _with_limits(row, "against", turned=True)
+    ('−1.6 [−2.4, −0.7]', '1.6 [0.7, 2.4]')
+    """
     value, low, high = (real(row[column]) for column in (name, f"{name}_low", f"{name}_high"))
+    if turned:
+        value, low, high = -value, -high, -low
     shown_, *ends = (signed(100 * one, 1).removeprefix("+") for one in (value, low, high))
     return f"{shown_} [{ends[0]}, {ends[1]}]"

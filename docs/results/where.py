@@ -29,6 +29,7 @@ from numpy.typing import NDArray
 HERE = Path(__file__).parent
 GRID, FACTS, PAGE = (HERE / f"where.{kind}" for kind in ("toml", "json", "md"))
 DRAWS = 2000
+COLLAPSED = 0.05  # a class is hardly answered any more: under this share of its frequency
 
 
 def grid() -> dict[str, Any]:
@@ -160,8 +161,14 @@ def described(audit: Any, made: Any) -> dict[str, Any]:
     upper = max(row["recovered_high"] for row in rows)
     concentrated = "yes" if out else "no" if upper < 0.5 * -half else "cannot tell"
     overall = audit.overall[audit.overall["metric"] == "accuracy"].iloc[0]
+    names = class_texts(made.examples)
+    times = np.bincount(labels)
+    given = np.bincount(made.full, minlength=len(times))[: len(times)]
+    rarest = int(np.argmin(given / times))
     return {
         "n": len(labels),
+        "hardly_answered": {"class": str(names[rarest]), "given": int(given[rarest]),
+                            "times": int(times[rarest])},
         "accuracy": {"baseline": float(base.mean()), "full": float(full.mean()),
                      "shift": float(overall["shift"]), "low": float(overall["ci_low"]),
                      "high": float(overall["ci_high"])},
@@ -528,6 +535,18 @@ def page() -> str:
     return "\n".join(lines) + "\n"
 
 
+def collapsed(found: Mapping[str, Any]) -> str | None:
+    """What a network says that hardly answers one of its classes any more; None of any other."""
+    rarest = found.get("hardly_answered")
+    if rarest is None or rarest["given"] >= COLLAPSED * rarest["times"]:
+        return None
+    return (
+        f"It answers “{rarest['class']}” {rarest['given']:,} times where {rarest['times']:,} "
+        "would be right: it does not work any more, and who loses by that says nothing about "
+        "groups or layers. No claim is judged."
+    )
+
+
 def in_short(asked: Mapping[str, Any], held: Mapping[str, Any]) -> list[str]:
     """The four answers of every run in one table, and what weaker compression did instead."""
     runs = [
@@ -544,6 +563,9 @@ def in_short(asked: Mapping[str, Any], held: Mapping[str, Any]) -> list[str]:
     better, judged = 0, 0
     for network, called, found in runs:
         worst, mixed = found["worst"], found.get("mixed", {})
+        if collapsed(found):
+            lines.append(f"| {network} | {called} | does not work any more | – | – | – | – |")
+            continue
         shown = f"{worst['group']}, {points(worst['shift'])} points" if worst["shown"] else "nobody"
         beats = mixed["beats_average"]["answer"] if "rows" in mixed else "not run"
         error = found.get("tensor_error", {}).get("answer", "not run")
@@ -580,8 +602,14 @@ def section(network: Mapping[str, Any], called: str, found: Mapping[str, Any]) -
     named = "; ".join(
         f"{row['group']} {points(row['shift'])} {limits(row['low'], row['high'])}" for row in losers
     )
+    head = f"## {network['title']}: {called}, by {network['unit']}"
+    if broken := collapsed(found):
+        return [
+            head, "", f"Accuracy goes from {points(overall['baseline'])} % to "
+            f"{points(overall['full'])} % of {found['n']:,} examples. {broken}", "",
+        ]  # fmt: skip
     lines = [
-        f"## {network['title']}: {called}, by {network['unit']}",
+        head,
         "",
         f"{found['n']:,} examples; {len(units)} {network['unit']}s, ranked on one half of the "
         "examples and judged on the other.",
@@ -791,7 +819,7 @@ def not_run(asked: Mapping[str, Any], held: Mapping[str, Any]) -> list[str]:
             lines.append(f"- {network['title']}: {', '.join(missing)}.")
         for method in network["methods"]:
             found = own.get(variant_of(method))
-            if found and "tensor_error" not in found:
+            if found and "tensor_error" not in found and not collapsed(found):
                 lines.append(
                     f"- {network['title']}: {network['unit']}s compressed alone with "
                     f"{variant_of(method)}, and so the claim about errors of tensors."

@@ -261,6 +261,8 @@ def tensors(store: Path, data: Path, only: str | None) -> None:
         prepared = prepare(as_spec(Data, load(model)[1].data, "The data", "name"), data)
         _, part = judged_and_chosen(prepared, network)
         for method in known:
+            if variant_of(method) not in facts().get(network["name"], {}):
+                continue  # `run` says which group loses most
             made = fw.lab.sensitivity(
                 model, method, part, calibration=prepared.train, unit=network["unit"],
                 task=network.get("task"), store=store / "units", latency=False, announce=print,
@@ -314,6 +316,9 @@ def tensor_claim(made: Any, errors: Mapping[str, float], worst: str) -> dict[str
     noise = np.array([-errors[one] for one in harm])
     lost = np.array(list(harm.values()))
     observed = rank_correlation(noise, lost)
+    if math.isnan(observed):  # no unit does more harm than another
+        return {"correlation": observed, "answer": "cannot tell", "units": len(lost),
+                "n": int(mask.sum()), "ratio_db": dict(errors), "lost_alone": harm}  # fmt: skip
     rng = np.random.default_rng(27)
     drawn = np.array([rank_correlation(rng.permutation(noise), lost) for _ in range(10_000)])
     p = (1 + int((drawn >= observed).sum())) / (1 + len(drawn))
@@ -671,7 +676,13 @@ def section(network: Mapping[str, Any], called: str, found: Mapping[str, Any]) -
             f"{versus['answer']} | {said} |"
         )
     error = found.get("tensor_error")
-    if error:
+    if error and math.isnan(error["correlation"]):
+        lines.append(
+            f"| the error of a tensor ranks units as the harm does | {error['answer']} | every "
+            f"{network['unit']} alone does the same to {worst['group']} on {error['n']:,} of "
+            f"{choosing}, so that there is nothing to rank |"
+        )
+    elif error:
         lines.append(
             f"| the error of a tensor ranks units as the harm does | {error['answer']} | rank "
             f"correlation {error['correlation']:.2f} [{error['low']:.2f}, {error['high']:.2f}] "

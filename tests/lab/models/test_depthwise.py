@@ -56,6 +56,26 @@ def test_in_bfloat16_gradients_are_near_those_of_float32(kernel: int, stride: in
         assert (ours - float32).norm() < 0.02 * float32.norm()
 
 
+@pytest.mark.parametrize(("kernel", "stride"), [(5, 1), (7, 2)])
+def test_large_images_take_another_way_to_the_same_gradients(
+    monkeypatch: pytest.MonkeyPatch, kernel: int, stride: int
+) -> None:
+    torch.manual_seed(1)
+    layer = depthwise(8, kernel, stride, kernel // 2)
+    x = torch.randn(4, 8, 12, 12).contiguous(memory_format=torch.channels_last)
+
+    def of_weight() -> torch.Tensor:
+        with arithmetic("bfloat16", "cpu"):
+            made = layer(x)
+        return torch.autograd.grad(made.float().square().sum(), layer.weight)[0]
+
+    of_pairs = of_weight()
+    monkeypatch.setattr("fairweight.lab.models.depthwise.MOST_PAIRS", 0)
+    by_onednn = of_weight()
+    assert not torch.equal(of_pairs, by_onednn)
+    assert (of_pairs - by_onednn).norm() < 0.02 * by_onednn.norm()
+
+
 def test_only_training_in_bfloat16_takes_the_quick_way(monkeypatch: pytest.MonkeyPatch) -> None:
     taken: list[torch.dtype] = []
 

@@ -521,7 +521,8 @@ def page() -> str:
         "",
         "Which layers do the harm when a network is compressed, for whom, and does it help to "
         "know? The grid, the claims and how each is judged were committed before the runs "
-        "(`docs/results/where.toml`). `docs/results/where.py` runs it, goes on where it stopped, "
+        "(`docs/results/where.toml`; what was added later stands there with its time and reason). "
+        "`docs/results/where.py` runs it, goes on where it stopped, "
         "and writes this page from the numbers that it measured (`docs/results/where.json`).",
         "",
         *in_short(asked, held),

@@ -278,7 +278,9 @@ def model_files(given: Sequence[str | Path | ModelFile] | str | Path) -> list[Mo
                 raise InputError(f"'{word}' is not of the form NAME=PATH.")
             name, path = (before, Path(after)) if equals else (None, path)
             if not path.exists():
-                raise InputError(f"There is no model '{path}'; check the path.")
+                file = path.with_name(f"{path.name}.onnx")
+                near = f"did you mean '{file}'?" if file.is_file() else "check the path."
+                raise InputError(f"There is no model '{path}'; {near}")
         card = None
         if path.is_dir():
             card = read_card(path) if (path / CARD).is_file() else None

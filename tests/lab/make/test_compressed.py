@@ -304,5 +304,8 @@ def test_which_models_are_asked(model: Path, tmp_path: Path) -> None:
     nameless.touch()
     with pytest.raises(InputError, match="has no variant name"):
         model_files([str(nameless)])
+    (tmp_path / "net.onnx").touch()
+    with pytest.raises(InputError, match=r"did you mean '.*net\.onnx'\?"):
+        model_files([str(tmp_path / "net")])
     with pytest.raises(InputError, match="No model says what data"):
         data_of(model_files([f"a={nameless}"]))

@@ -683,6 +683,13 @@ def section(network: Mapping[str, Any], called: str, found: Mapping[str, Any]) -
             f"{network['unit']} alone does the same to {worst['group']} on {error['n']:,} of "
             f"{choosing}, so that there is nothing to rank |"
         )
+    elif error and math.isnan(error["repeated"]):
+        lines.append(
+            f"| the error of a tensor ranks units as the harm does | {error['answer']} | nearly "
+            f"every {network['unit']} alone does the same to {worst['group']} on "
+            f"{error['n']:,} of {choosing}, so that there is hardly anything to rank: rank "
+            f"correlation {error['correlation']:.2f}, p = {error['p']:.2f} |"
+        )
     elif error:
         lines.append(
             f"| the error of a tensor ranks units as the harm does | {error['answer']} | rank "

@@ -842,6 +842,7 @@ def not_run(asked: Mapping[str, Any], held: Mapping[str, Any]) -> list[str]:
                 lines.append(
                     f"- {network['title']}: {network['unit']}s compressed alone with "
                     f"{variant_of(method)}, and so the claim about errors of tensors."
+                    f"{network.get('gone', '')}"
                 )
     if "remedies" not in held.get(asked["remedies"]["network"], {}):
         lines.append("- Other ways to int8 on the deployed network.")

@@ -33,7 +33,15 @@ from study_tables import (
 )
 
 from fairweight.specs.claims import Cells, Claims, Exhibit, Part, Printed, PrintedColumn, PrintedRow
-from fairweight.studies.claims import NOT_RUN, ClaimLine, Judged, at_level, judged, level_name
+from fairweight.studies.claims import (
+    NOT_RUN,
+    ClaimLine,
+    Judged,
+    at_level,
+    frame,
+    judged,
+    level_name,
+)
 from fairweight.studies.claims_page import HOW, SCOPES, counted, summary, table, written
 from fairweight.studies.estimates import (
     Matched,
@@ -331,13 +339,16 @@ def paper_page(name: str, results: Path | None, page: Path, pictures: Sequence[s
     if stored is None:
         lines += [NO_RUN, ""]
     lines += ["**What to take away**", "", *takeaways(paper, found), ""]
+    at_levels: dict[str | None, list[str]] = {}  # of a folder: the variants that its tables show
     for exhibit in in_order(paper):
         own = [one for one in found if exhibit_of(one, paper) == exhibit.name]
         beside, levels = side_by_side(exhibit, stored)
         lines += [f"## {exhibit.name}", "", f"*{exhibit.caption}* {exhibit.note}".strip(), ""]
         lines += beside
         if results is not None and exhibit.folder is not None:
-            variants = [level.variant for level in levels]
+            known = at_levels.setdefault(exhibit.folder, [])
+            known += [one.variant for one in levels if one.variant not in known]
+            variants = [level.variant for level in levels] or known
             allowed = exhibit.folder in pictures
             lines += figures(exhibit, results, page, variants, allowed)
             lines += attribute_table(exhibit, results / exhibit.folder, stored)
@@ -348,7 +359,11 @@ def paper_page(name: str, results: Path | None, page: Path, pictures: Sequence[s
     lines += ["## How claims are judged", "", written(asked, found), "", summary(found), "",
               f"{HOW} {SCOPES} `fairweight study claims {name}` makes the tables.", ""]  # fmt: skip
     if stored is not None:
-        lines += regime_lines(asked, stored)
+        table = page.with_suffix("") / "claims.csv"
+        table.parent.mkdir(parents=True, exist_ok=True)
+        frame(found).to_csv(table, index=False, lineterminator="\n")
+        lines += [f"Every line with its interval: [claims.csv]({table.parent.name}/claims.csv).",
+                  "", *regime_lines(asked, stored)]  # fmt: skip
     return lines
 
 

@@ -54,6 +54,7 @@ ORDER = ("nothing removed", "int8", "smallest weights", "whole channels", "rando
 BANDS = (50, 80, 90, 95, 100)  # per cent of zeros, up to
 # Experiments in which something besides compression changed: other training data.
 APART = ("imbalanced-leak",)
+EVERYTHING = 100.0  # points: an excess of so much excludes nothing
 HARM = (
     "Somebody *pays more* where a group or class loses and its *excess* (its change less that of "
     "everybody else) is below 0 after correction for all groups and classes of the audit. Where at "
@@ -215,7 +216,7 @@ def by_kind(found: Sequence[Harm]) -> list[str]:
             band.kind, band.zeros, str(len(band.harms)), _range(band.changes, signed=True),
             f"{len(band.paying)} ({sum(one.of_method for one in band.paying)} of {len(of_method)} "
             "for the method)",
-            _range(band.excesses), "" if not safe else f"{max(safe):.1f} in {len(safe)}",
+            _range(band.excesses), "" if not safe else f"{_beyond(max(safe))} in {len(safe)}",
         ])  # fmt: skip
     heads = ("compression", "zeros:", "variants:", "change of accuracy:", "somebody pays more:",
              "excess of who pays most:", "else excluded beyond:")  # fmt: skip
@@ -234,9 +235,11 @@ def sentences(found: Sequence[Harm]) -> list[str]:
         told = f"*{what}* ({variants}): accuracy changes by {changes} points; "
         if paying == 0:
             widest = max(100 * one.excluded for one in band.harms)
+            told += "nobody is shown to pay more than the rest, "
             told += (
-                "nobody is shown to pay more than the rest, and an excess beyond "
-                f"{widest:.1f} points is excluded in all of them"
+                "and in some of them the limits exclude nothing"
+                if widest >= EVERYTHING
+                else f"and an excess beyond {widest:.1f} points is excluded in all of them"
             )
         else:
             told += (
@@ -245,6 +248,15 @@ def sentences(found: Sequence[Harm]) -> list[str]:
             )
         lines.append(f"- {told}.")
     return lines
+
+
+def _beyond(points: float) -> str:
+    """The excess that is excluded, in points.
+
+    >>> _beyond(10.46), _beyond(200.0)
+    ('10.5', 'nothing')
+    """
+    return "nothing" if points >= EVERYTHING else f"{points:.1f}"
 
 
 def _range(values: Sequence[float], *, signed: bool = False) -> str:
@@ -417,7 +429,8 @@ def open_questions(found: Mapping[str, Sequence[Judged]], harmed: Sequence[Harm]
         said.append(
             f"- In {len(blunt)} variants nobody is shown to pay more than the rest. The limits "
             f"exclude an excess beyond {min(blunt):.1f} points in the sharpest of these audits, "
-            f"and beyond {max(blunt):.1f} in the bluntest."
+            f"and {'' if max(blunt) >= EVERYTHING else 'beyond '}{_beyond(max(blunt))} in the "
+            "bluntest."
         )
     return said
 
@@ -445,7 +458,8 @@ def main(arguments: list[str] | None = None) -> None:
     if studies:
         made = sum(models(path) for path in studies.values())
         lines += [
-            f"{made:,} models of {len(studies)} studies, {len(everybody)} compressed variants "
+            f"{made:,} models of {len(studies)} {'study' if len(studies) == 1 else 'studies'}, "
+            f"{len(everybody)} compressed variants "
             "audited against their dense models ([laptop presets](../how-to/run-a-study.md), each "
             "described on its page). Every sentence and table is made from the published results "
             "by `python docs/results/summary_page.py`.",
@@ -466,8 +480,9 @@ def main(arguments: list[str] | None = None) -> None:
             lines += [f"### [{name}]({name}.md)", "", *each(own), ""]
     lines += ["## Could you have known beforehand?", "", FORETOLD, "", *foretold(), ""]
     if everybody:
-        lines += ["## What helped, at which price", "", TRIED, "", *tried(studies), "",
-                  *cascades(studies)]  # fmt: skip
+        if studies.keys() & tomllib.loads(MITIGATIONS.read_text(encoding="utf-8")).keys():
+            lines += ["## What helped, at which price", "", TRIED, "", *tried(studies), ""]
+        lines += cascades(studies)
         lines += ["## What these data cannot show", "", *open_questions(run, everybody), ""]
     given.out.write_text("\n".join(lines), encoding="utf-8")
 

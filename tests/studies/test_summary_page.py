@@ -134,7 +134,7 @@ def test_the_page_of_one_study(page: ModuleType, results: Path, tmp_path: Path) 
     out = tmp_path / "summary.md"
     page.main([str(results), "--out", str(out)])
     text = out.read_text(encoding="utf-8")
-    assert "3 models of 1 studies, 2 compressed variants" in text
+    assert "3 models of 1 study, 2 compressed variants" in text
     assert "### [mine](mine.md)" in text
     assert "- In 1 variants nobody is shown to pay more than the rest." in text
     assert "Not run yet in the papers' regime: [Characterising Bias" in text

@@ -20,6 +20,7 @@ from fairweight.specs.toml import read_spec
 from fairweight.studies import library
 from fairweight.studies.authors import hk_normalised, hk_rates, simon_says
 from fairweight.studies.claims import CANNOT_TELL, judged
+from fairweight.studies.claims_page import counted
 from fairweight.studies.estimates import Stored
 
 SHARED = Path(__file__).resolve().parents[2].parent / "shared"
@@ -125,6 +126,29 @@ def test_the_committed_page_is_what_its_sources_say(
     out = tmp_path / f"{study}.md"
     page.main([str(tmp_path / "nowhere" / study), "--out", str(out)])
     assert out.read_text(encoding="utf-8") == text
+
+
+RESULTS = Path(__file__).parents[2] / "docs" / "results"
+
+
+@pytest.mark.parametrize("lines", sorted(RESULTS.glob("*/claims.csv")), ids=lambda p: p.parent.name)
+def test_a_page_with_a_run_says_what_its_stored_lines_say(lines: Path) -> None:
+    """Its counts of verdicts, and the interval and verdict of every line that was judged."""
+    name = lines.parent.name
+    text = (RESULTS / f"{name}.md").read_text(encoding="utf-8")
+    stored = pd.read_csv(lines)
+    allowed = {one.id for one in library.claims(name).claim
+               if one.unjudged is None and one.twin_of is None}  # fmt: skip
+    run = stored[(stored["source"] == "run") & stored["claim"].isin(allowed)]
+    verdicts = run.drop_duplicates("claim")["claim_verdict"].tolist()
+    assert len(verdicts) == len(allowed)
+    assert f"These data allow {len(allowed)} of them" in text
+    assert counted(verdicts) in text
+    rows = [row for row in text.splitlines() if row.startswith("| ")]
+    for one in run.dropna(subset=["low"]).to_dict("records"):
+        value, low, high = (f"{one[key]:.3g}".replace("-", "−") for key in ("value", "low", "high"))
+        shown = [row for row in rows if low.rstrip("0") in row and high.rstrip("0") in row]
+        assert any(value.rstrip("0") in row and one["verdict"] in row for row in shown), one
 
 
 @pytest.mark.parametrize("study", library.with_claims())

@@ -216,7 +216,8 @@ def by_kind(found: Sequence[Harm]) -> list[str]:
             band.kind, band.zeros, str(len(band.harms)), _range(band.changes, signed=True),
             f"{len(band.paying)} ({sum(one.of_method for one in band.paying)} of {len(of_method)} "
             "for the method)",
-            _range(band.excesses), "" if not safe else f"{_beyond(max(safe))} in {len(safe)}",
+            _range(band.excesses), "" if not safe else f"not in all {len(safe)}"
+            if max(safe) >= EVERYTHING else f"{max(safe):.1f} in {len(safe)}",
         ])  # fmt: skip
     heads = ("compression", "zeros:", "variants:", "change of accuracy:", "somebody pays more:",
              "excess of who pays most:", "else excluded beyond:")  # fmt: skip
@@ -248,15 +249,6 @@ def sentences(found: Sequence[Harm]) -> list[str]:
             )
         lines.append(f"- {told}.")
     return lines
-
-
-def _beyond(points: float) -> str:
-    """The excess that is excluded, in points.
-
-    >>> _beyond(10.46), _beyond(200.0)
-    ('10.5', 'nothing')
-    """
-    return "nothing" if points >= EVERYTHING else f"{points:.1f}"
 
 
 def _range(values: Sequence[float], *, signed: bool = False) -> str:
@@ -429,7 +421,7 @@ def open_questions(found: Mapping[str, Sequence[Judged]], harmed: Sequence[Harm]
         said.append(
             f"- In {len(blunt)} variants nobody is shown to pay more than the rest. The limits "
             f"exclude an excess beyond {min(blunt):.1f} points in the sharpest of these audits, "
-            f"and {'' if max(blunt) >= EVERYTHING else 'beyond '}{_beyond(max(blunt))} in the "
+            f"and {'nothing' if max(blunt) >= EVERYTHING else f'beyond {max(blunt):.1f}'} in the "
             "bluntest."
         )
     return said

@@ -53,6 +53,6 @@ def test_without_threadpoolctl_nothing_is_set(monkeypatch: pytest.MonkeyPatch) -
 
 
 def test_a_library_that_is_loaded_later_is_found() -> None:
-    pytest.importorskip("torch")
-    pytest.importorskip("threadpoolctl")
+    pytest.importorskip("torch", reason="the lab is not installed: nothing loads threads later")
+    pytest.importorskip("threadpoolctl", reason="without it no threads are set")
     subprocess.run([sys.executable, "-c", LOADED_LATER], check=True)

@@ -444,16 +444,8 @@ def train(
         progress=progress,
     )
     with trusting(modules=modules_of(model.architecture)):  # the caller named it
-        return finish(
-            trained,
-            prepared,
-            card,
-            out,
-            onnx=onnx,
-            device=device,
-            overwrite=overwrite,
-            progress=progress,
-        )
+        return finish(trained, prepared, card, out, onnx=onnx, device=device, overwrite=overwrite,
+                      progress=progress)  # fmt: skip
 
 
 def trained_name(pruning: Method | None, distillation: Distillation | None) -> str:

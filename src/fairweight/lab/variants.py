@@ -314,16 +314,8 @@ def compress(
         )
     if remove_channels:
         trained = replace(trained, model=channels_removed(trained.model.cpu(), None, example))
-    return finish(
-        trained,
-        prepared,
-        card,
-        out,
-        onnx=onnx,
-        device=device,
-        overwrite=overwrite,
-        progress=progress,
-    )
+    return finish(trained, prepared, card, out, onnx=onnx, device=device, overwrite=overwrite,
+                  progress=progress)  # fmt: skip
 
 
 def _check(
